@@ -1,4 +1,4 @@
-"""What the tests of whole searches share: every point that a search asks for."""
+"""What the tests share: every point that a search asks for, and the controls in force where none is given."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.methods import build_engine
+from meco.tr.controls import TR_CONTROLS, ControlValues
 
 METHODS = ("TR", "TR-ES")
+
+
+def default_values(**others):
+    """The controls in force, [1] each: their defaults, and others by name."""
+    return ControlValues(**{c.name: np.array([others.get(c.name, c.default)]) for c in TR_CONTROLS})
 
 
 def visited(method, problem, budget, seeds=(1,), xp=np, x0=None, **options):

@@ -6,26 +6,61 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import meco
+from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
+from meco.core.evaluator import Evaluator
+from meco.core.streams import Streams
 from meco.tr.archive import PointArchive
-from meco.tr.initial_design import star, star_size
+from meco.tr.initial_design import GUARDED_RADIUS, LEAST_SHARE, initial_radii, star, star_size
 from meco.tr.model_fit import failure_halfspace, model_size
 
 
+QUARTERS = np.full(2, 0.25)
+
+
 def test_a_star_goes_up_along_each_axis_first_and_then_down():
-    arms = star(np.array([0.5, 0.5]), 4)
+    arms = star(np.array([0.5, 0.5]), 4, QUARTERS)
     assert_array_equal(arms, [[0.75, 0.5], [0.5, 0.75], [0.25, 0.5], [0.5, 0.25]])
-    assert_array_equal(star(np.array([0.5, 0.5]), 3), arms[:3])
-    assert star(np.array([0.5, 0.5]), 0).shape == (0, 2)
+    assert_array_equal(star(np.array([0.5, 0.5]), 3, QUARTERS), arms[:3])
+    assert star(np.array([0.5, 0.5]), 0, QUARTERS).shape == (0, 2)
 
 
 def test_an_arm_that_would_leave_the_cube_turns_inwards_and_is_half_as_long():
-    assert_allclose(star(np.array([0.9, 0.1]), 4), [[0.775, 0.1], [0.9, 0.35], [0.65, 0.1], [0.9, 0.225]])
+    arms = star(np.array([0.9, 0.1]), 4, QUARTERS)
+    assert_allclose(arms, [[0.775, 0.1], [0.9, 0.35], [0.65, 0.1], [0.9, 0.225]])
+
+
+def test_a_star_goes_as_far_along_each_axis_as_the_region():
+    arms = star(np.array([0.5, 0.5]), 4, np.array([0.1, 0.3]))
+    assert_allclose(arms, [[0.6, 0.5], [0.5, 0.8], [0.4, 0.5], [0.5, 0.2]])
+
+
+def radii_of(x0=None, guarded=False):
+    """Radii of the first region in [-50, 50] x [-5, 5], for the default controls."""
+    problem = meco.Problem("boxed", [-50.0, -5.0], [50.0, 5.0], 0, 0, lambda x: (x[..., 0], [], []))
+    evaluator = Evaluator.on(problem, 10)
+    given = None if x0 is None else evaluator.box.to_unit(np.array([x0]))
+    return initial_radii(Task.of(evaluator, Streams([1]), given), guarded, 0.25, 0.5)
+
+
+def test_without_x0_the_first_region_is_a_share_of_the_box():
+    assert_allclose(radii_of(), [0.25, 0.25])
+
+
+def test_around_x0_the_first_region_follows_the_typical_length_of_each_variable():
+    assert_allclose(radii_of([0.0, 0.0]), [LEAST_SHARE, 0.5 / 10.0])  # half of max(1, |x0|)
+    assert_allclose(radii_of([20.0, 3.0]), [10.0 / 100.0, 1.5 / 10.0])
+    assert_allclose(radii_of([-50.0, 5.0]), [0.25, 0.25])  # and never more than without x0
+
+
+def test_a_search_that_only_models_can_keep_inside_begins_small():
+    assert_allclose(radii_of([20.0, 3.0], guarded=True), GUARDED_RADIUS)
 
 
 @pytest.mark.parametrize("centre", [0.0, 0.2, 0.25, 0.75, 1.0])
 def test_no_two_points_of_a_star_coincide(centre):
-    arms = star(np.full(3, centre), 6)
+    arms = star(np.full(3, centre), 6, np.full(3, 0.25))
     points = np.concatenate([np.full((1, 3), centre), arms])
     assert len(np.unique(points, axis=0)) == 7
     assert np.all((arms >= 0.0) & (arms <= 1.0))
@@ -44,17 +79,24 @@ def test_a_model_takes_enough_points_for_a_full_quadratic_in_few_variables():
         assert model_size(dim) >= (dim + 1) * (dim + 2) // 2
 
 
-def halfspace_of(x, failed, delta=0.25):
+def halfspace_of(x, failed, delta=0.25, width=(1.0, 1.0)):
     x = np.array([x], dtype=float)
     f = np.where(np.array([failed]), np.nan, 1.0)
     ev = Evaluation.of(f, np.zeros((*f.shape, 0)), np.zeros((*f.shape, 0)))
-    return failure_halfspace(PointArchive(x, ev, np.array([0]), f.shape[1]), np.array([[0.5, 0.5]]), np.array([delta]))
+    archive = PointArchive(x, ev, np.array([0]), f.shape[1])
+    return failure_halfspace(archive, np.array([[0.5, 0.5]]), np.array([delta]), np.array([width]))
 
 
 def test_steps_end_half_way_to_the_nearest_failure():
     normal, distance = halfspace_of([[0.5, 0.5], [0.5, 0.9], [0.7, 0.5], [0.55, 0.5]], [False, True, True, False])
     assert_allclose(normal, [[1.0, 0.0]])
     assert_allclose(distance, [0.1 / 0.25])  # in radii
+
+
+def test_the_nearest_failure_is_the_one_that_is_fewest_widths_away():
+    normal, distance = halfspace_of([[0.5, 0.5], [0.5, 0.9], [0.7, 0.5]], [False, True, True], width=(0.5, 2.0))
+    assert_allclose(normal, [[0.0, 1.0]])
+    assert_allclose(distance, [0.1 / 0.25])  # 0.4 are 0.2 of a wide variable's, 0.2 are 0.4 of a narrow one's
 
 
 def test_steps_are_not_limited_where_nothing_failed_or_only_far_away():

@@ -10,8 +10,6 @@ from meco.core.rule import best
 from meco.tr.merit import (
     FLAT_CHANGE,
     FLOOR_DECAY,
-    KAPPA,
-    WEIGHT_DECAY,
     WEIGHT_GROWTH,
     Merit,
     Weights,
@@ -29,10 +27,8 @@ def weights(w, floor=None, tolerance=0.0):
 
 
 def test_a_step_forgets_a_share_of_each_weight_down_to_its_floor():
-    faded = weights([1.0, 1.0], floor=[0.0, 0.95]).decayed(dim=7)
-    assert_allclose(
-        faded.w, [[1.0 - WEIGHT_DECAY / 7, 0.95]]
-    )  # 0.9 of the first, eq. (3); the floor of the second, eq. (4)
+    faded = weights([1.0, 1.0], floor=[0.0, 0.95]).decayed(dim=7, decay=np.array([0.7]))
+    assert_allclose(faded.w, [[0.9, 0.95]])  # 0.9 of the first, eq. (3); the floor of the second, eq. (4)
 
 
 def test_a_weight_is_raised_and_never_lowered():
@@ -64,10 +60,8 @@ def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_sid
 
 
 def test_a_weight_is_a_share_of_what_f_changes_by_for_each_change_of_the_constraint():
-    found = scale_weights(np.array([10.0]), np.array([[5.0, 1e-9]]), np.array([[3.0, 4.0]]))
-    assert_allclose(
-        found, [[KAPPA * 10.0 / 5.0, KAPPA * 10.0 / (FLAT_CHANGE * 4.0)]]
-    )  # the second is flat: its value counts
+    found = scale_weights(np.array([10.0]), np.array([[5.0, 1e-9]]), np.array([[3.0, 4.0]]), kappa=np.array([0.3]))
+    assert_allclose(found, [[0.3 * 10.0 / 5.0, 0.3 * 10.0 / (FLAT_CHANGE * 4.0)]])  # the second is flat: its value counts
 
 
 def test_violation_within_the_tolerance_is_none_and_beyond_it_counts_in_full():

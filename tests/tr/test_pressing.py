@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.testing import assert_array_equal
+from searches import default_values
 
 import meco
 from array_libraries import every_library
@@ -97,7 +98,7 @@ def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_
 
 def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before():
     for restart in restarts(tilted(), 400):
-        faded = restart.asked.weights.decayed(3).w
+        faded = restart.asked.weights.decayed(3, default_values().weight_decay).w
         assert np.all(restart.made.weights.w >= faded)  # raised by the last step, not forgotten
 
 
@@ -123,7 +124,7 @@ def test_a_start_that_fails_keeps_what_is_left_of_the_weights():
     blind = [restart for restart in restarts(fails, 400) if restart.blind]
     assert blind
     for restart in blind:
-        assert_array_equal(restart.after.weights.w, restart.asked.weights.decayed(3).w)
+        assert_array_equal(restart.after.weights.w, restart.asked.weights.decayed(3, default_values().weight_decay).w)
 
 
 @every_library

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference_program import objective, random_programs, residual, scipy_answer
 
-from meco.tr.program import Rows, solve_program
+from meco.tr.program import DEVICE_SOLVES, Rows, solve_program
 
 SHAPES = [(1, 1), (2, 1), (2, 3), (3, 5), (5, 2), (5, 5), (8, 4), (10, 3), (10, 10), (15, 8)]  # variables, rows
 EACH = 100
@@ -36,52 +36,42 @@ def thousand():
     return made
 
 
-def test_with_iterations_enough_the_answer_is_optimal_and_no_worse_than_scipys(thousand):
-    right = 0
+def test_every_answer_of_a_thousand_is_optimal_and_no_worse_than_scipys(thousand):
+    """Measured: the largest residual is 4e-8, and no value is more than 7e-7 above SciPy's.
+
+    With other seeds four of eight thousand need more solves than are made.
+    """
     for program, theirs in thousand:
-        s, dual = solved(program, iterations=4000)
-        done = residual(*program, s, dual) < 1e-8
-        right += done.sum()
-        value, best = objective(*program[:3], s)[done], objective(*program[:3], theirs)[done]
+        s, dual = solved(program)
+        assert np.max(residual(*program, s, dual)) < 1e-7
+        assert np.all((s >= program[3]) & (s <= program[4]))  # the box is kept to the last bit
+        value, best = objective(*program[:3], s), objective(*program[:3], theirs)
         assert np.all(value <= best + 1e-6 * np.maximum(1.0, np.abs(best)))
         assert_allclose(value, best, rtol=1e-4, atol=1e-5)
-    assert right >= 980  # of a thousand: the duals of broken rows of a high price climb slowly
 
 
 @pytest.mark.slow
-def test_with_still_more_iterations_every_answer_is_optimal(thousand):
-    for program, theirs in thousand:
-        s, dual = solved(program, iterations=200_000)
-        assert np.max(residual(*program, s, dual)) < 1e-8
-        value, best = objective(*program[:3], s), objective(*program[:3], theirs)
-        assert np.all(value <= best + 1e-6 * np.maximum(1.0, np.abs(best)))
+@pytest.mark.parametrize("seed", range(2, 10))
+def test_with_solves_enough_every_answer_is_optimal(seed):
+    rng = np.random.default_rng(seed)
+    for dim, count in SHAPES:
+        program = random_programs(rng, EACH, dim, count)
+        assert np.max(residual(*program, *solved(program, solves=200))) < 1e-7
 
 
-def test_forty_iterations_come_near_in_most_cases_and_not_in_all(thousand):
-    """What is left of the possible decrease, and the largest error of a step in a box of half-width 1.
-
-    Measured: left 5e-7 in the median, 0.026 at 90 %, 0.33 at 99 %; a step is right to 1e-3 in 77 of 100
-    programs, to 0.1 in 88, to 0.5 in 95.
-    """
-    shares, errors = [], []
-    for program, theirs in thousand:
-        s, _ = solved(program)
-        best, none = objective(*program[:3], theirs), objective(*program[:3], np.zeros_like(s))
-        shares.append((objective(*program[:3], s) - best) / np.maximum(none - best, 1e-2))
-        errors.append(np.max(np.abs(s - theirs), axis=1))
-        assert np.all((s >= program[3] - 1e-12) & (s <= program[4] + 1e-12))  # the box is kept to rounding
-    shares, errors = np.concatenate(shares), np.concatenate(errors)
-    assert np.all(np.quantile(shares, [0.5, 0.9, 0.99]) < [1e-5, 0.05, 0.5])
-    assert np.mean(errors < 1e-2) > 0.8
-    assert np.mean(errors < 0.5) > 0.93
+@pytest.mark.parametrize(("solves", "share"), [(5, 0.5), (DEVICE_SOLVES, 0.9), (30, 0.99)])
+def test_half_of_the_programs_need_five_solves_and_few_more_than_a_device_makes(thousand, solves, share):
+    """Measured on three thousand: 52 to 54 % are solved by 5 solves, 93 to 95 % by 16, 99.4 to 99.8 % by 30."""
+    done = [residual(*program, *solved(program, solves=solves)) < 1e-7 for program, _ in thousand]
+    assert np.mean(done) > share
 
 
-def one_row(value, low, high, price, box=1.0, slope=-1.0, iterations=4000):
+def one_row(value, low, high, price, box=1.0, slope=-1.0):
     """min slope s + s^2 / 2 + price dist(value + s, [low, high]) in |s| <= box."""
     rows = Rows(*(np.array(part, dtype=float).reshape(1, 1, -1)[:, 0] for part in ([1.0], value, low, high, price)))
     rows = rows._replace(matrix=np.ones((1, 1, 1)))
     limit = np.array([[box]])
-    s, dual = solved((np.ones((1, 1, 1)), np.array([[slope]]), rows, -limit, limit), iterations=iterations)
+    s, dual = solved((np.ones((1, 1, 1)), np.array([[slope]]), rows, -limit, limit))
     return float(s[0, 0]), float(dual[0, 0])
 
 

@@ -7,11 +7,22 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
+from meco.core.arrays import namespace as array_namespace
 from meco.core.arrays import to_numpy
 from meco.tr.critical import CriticalFunctions
-from meco.tr.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
+from meco.tr.quadratic import Quadratic, covariance, explained_share, variance
+from meco.tr.quadratic import least_change as least_change_at
 
+TAU, ETA = 100.0, 1e-9
 RIDGE = ETA * (1.0 + TAU)
+
+
+def least_change(prior, u, y, curved=None, levels=(), rough=None):
+    """With these tau and eta; rough functions have one of the levels."""
+    xp = array_namespace(u)
+    tau, eta = xp.asarray([TAU]), [xp.asarray([ETA]), *levels]
+    rough = xp.zeros_like(y[:, 0, :]) + ETA if rough is None else rough
+    return least_change_at(prior, u, y, tau, eta, rough, curved)
 
 
 def random_models(rng, runs=3, functions=2, dim=4):
@@ -75,7 +86,7 @@ def test_of_the_previous_model_the_share_is_kept_that_makes_the_values_most_like
     other = random_models(rng, runs=2, functions=4).changes(u)
     y = np.array([1.0, 0.3, 1.7, 0.6]) * p
     y[..., 3] += 0.1 * other[..., 3]
-    kernel = covariance(u, u) + RIDGE * np.eye(8)
+    kernel = covariance(u, u, np.array([TAU])) + RIDGE * np.eye(8)
 
     def misfit(share, b):  # minus twice the log of the likelihood, but for a constant
         rest = y[b, :, 3] - share * p[b, :, 3]
@@ -135,6 +146,16 @@ def test_functions_with_linear_models_keep_a_share_too(rng):
     assert_array_equal(found.hessian[:, 1], 0.0)
 
 
+def test_only_rough_functions_are_met_with_the_ridge_of_their_level(rng):
+    prior, u, y = random_models(rng), rng.normal(size=(3, 9, 4)), rng.normal(size=(3, 9, 2))
+    rough = np.where(np.arange(2) == 1, 1e-2, ETA) + np.zeros((3, 2))
+    smooth, fit = least_change(prior, u, y)
+    found, level = least_change(prior, u, y, levels=[1e-2], rough=rough)
+    assert_array_equal(found.hessian[:, 0], smooth.hessian[:, 0])
+    assert_allclose((y - found.changes(u))[..., 1], 1e-2 * (1.0 + TAU) * level.w[..., 1], atol=1e-10)
+    assert np.abs(level.w[..., 1]).max() < np.abs(fit.w[..., 1]).max()
+
+
 def test_a_model_that_meets_the_values_does_not_change(rng):
     truth, u = random_models(rng), rng.normal(size=(3, 6, 4))
     found, _ = least_change(truth, u, truth.changes(u))
@@ -155,8 +176,8 @@ def test_a_shifted_or_stretched_model_is_the_same_function(rng):
     assert_allclose(
         models.shifted(step).change(beyond), models.change(step + beyond) - models.change(step), rtol=1e-10, atol=1e-10
     )
-    unit = np.array([0.5, 2.0, 3.0])
-    assert_allclose(models.rescaled(unit).change(step / unit[:, None]), models.change(step), rtol=1e-12)
+    unit = np.exp(rng.normal(size=(3, 4)))
+    assert_allclose(models.rescaled(unit).change(step / unit), models.change(step), rtol=1e-12)
     assert_array_equal(models.slope(step), models.shifted(step).gradient)
     assert_allclose(models.changes(step[:, None, :])[:, 0, :], models.change(step), rtol=1e-12)
 
@@ -172,7 +193,7 @@ def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
     _, fit = least_change(Quadratic.zero((2, 1, 3), u), u, np.zeros((2, 7, 1)))
     for b in range(2):
         known, new = features(u[b]), features(v[b])
-        assert_allclose(known @ new.T, covariance(u, v)[b], rtol=1e-12)
+        assert_allclose(known @ new.T, covariance(u, v, np.array([TAU]))[b], rtol=1e-12)
         precision = np.eye(known.shape[1]) + known.T @ known / RIDGE
         make_expectation = np.sum(new * np.linalg.solve(precision, new.T).T, axis=1)
         assert_allclose(variance(fit, v)[b], make_expectation, rtol=1e-4, atol=1e-6)

@@ -8,10 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
-from meco.tr.step import FEASIBILITY_MARGIN, Subproblem, merit, relaxed_limits, relaxed_step, scales
+from meco.tr.step import Subproblem, margin_cost, merit, relaxed_limits, relaxed_step, scales
+
+MARGIN = 0.1  # of constraints whose slopes have length one
 
 
-def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np.inf, box=1.0):
+def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np.inf, box=1.0, margin=MARGIN):
     """One run in two variables: gradients of f and of the constraints, and values at the centre."""
     gradient = np.array([[f, *constraints]], dtype=float)
     count = gradient.shape[1]
@@ -21,8 +23,9 @@ def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np
     normal = np.zeros((1, 2)) if normal is None else np.array([normal], dtype=float)
     value = np.array([[0.0, *value]])
     return Subproblem(
-        Quadratic(gradient, hessian), value, 0.0 * value, -side, side, normal, np.array([distance]), n_ineq
-    )
+        Quadratic(gradient, hessian), value, 0.0 * value, -side, side, normal, np.array([distance]), n_ineq,
+        margin=np.full((1, count - 1), margin), kappa=np.array([0.3]),
+    )  # fmt: skip
 
 
 def step_of(here, theta):
@@ -34,8 +37,8 @@ def step_of(here, theta):
 def test_an_inequality_keeps_the_share_theta_of_its_violation_less_a_margin(theta, left):
     """f falls to the left, g = 0.4 - s_0 to the right: as far left as g <= theta 0.4 - 0.1 allows."""
     step = step_of(subproblem([1.0, 0.0], [[-1.0, 0.0]], [0.4], n_ineq=1, bend=0.2), theta)
-    assert_allclose(step.value[0, 1], left - FEASIBILITY_MARGIN, atol=1e-3)
-    assert_allclose(step.s[0, 0], 0.4 - left + FEASIBILITY_MARGIN, atol=1e-3)
+    assert_allclose(step.value[0, 1], left - MARGIN, atol=1e-3)
+    assert_allclose(step.s[0, 0], 0.4 - left + MARGIN, atol=1e-3)
 
 
 @pytest.mark.parametrize(("theta", "left"), [(0.0, 0.0), (0.5, 0.2), (1.0, 0.4)])
@@ -48,14 +51,25 @@ def test_an_equality_keeps_the_share_theta_on_either_side(theta, left, sign):
 def test_a_satisfied_inequality_is_kept_whatever_theta_says():
     for theta in (0.0, 1.0):
         step = step_of(subproblem([-1.0, 0.0], [[1.0, 0.0]], [-0.5], n_ineq=1, bend=0.2), theta)
-        assert_allclose(step.value[0, 1], -FEASIBILITY_MARGIN, atol=1e-3)
+        assert -MARGIN <= step.value[0, 1] < 0.0
+
+
+def test_the_margin_falls_with_the_square_of_a_step_that_is_short():
+    """The first answer is 0.5 - 0.1; twice as far, 0.8, asks for 0.64 of the margin. A long one needs all of it."""
+    for far, kept in ((0.5, 0.64 * MARGIN), (0.9, MARGIN)):
+        step = step_of(subproblem([-1.0, 0.0], [[1.0, 0.0]], [-far], n_ineq=1, bend=0.2), 0.0)
+        assert_allclose(step.value[0, 1], -kept, atol=1e-9)
+
+
+def test_margins_cost_what_inequalities_hold_back_with():
+    assert_allclose(margin_cost(np.array([[2.0, 0.0, -5.0]]), np.array([[0.1, 0.2, 0.3]]), 2), [0.2])
 
 
 def test_the_relaxed_limits_by_hand():
     value, by = np.array([[0.4, -0.6, -0.8]]), np.array([[2.0, 2.0, 4.0]])
-    low, high = relaxed_limits(value, np.array([0.5]), 2, by)
+    low, high = relaxed_limits(value, np.array([0.5]), 2, by, MARGIN * by)
     assert_allclose(low, [[-np.inf, -np.inf, -0.1]])
-    assert_allclose(high, [[0.1 - FEASIBILITY_MARGIN, -FEASIBILITY_MARGIN, 0.1]])
+    assert_allclose(high, [[0.1 - MARGIN, -MARGIN, 0.1]])
 
 
 def test_what_cannot_be_kept_in_the_box_is_approached_as_far_as_it_goes():
@@ -77,18 +91,19 @@ def test_a_step_ends_half_way_to_what_failed():
 
 
 def test_weights_lie_above_the_multipliers():
-    """At s_0 = 0.5 the objective pulls with 1 and the row must hold with 1; the first answer counts half."""
+    """At s_0 = 0.5 the objective pulls with 1 and the row must hold with 1."""
     step = step_of(subproblem([1.0, 0.0], [[-1.0, 0.0]], [0.4], n_ineq=1), 0.0)
-    assert_allclose(step.multipliers, [[0.75]], atol=0.02)  # (1 + 1/2) / 2 after two passes
+    assert_allclose(step.multipliers, [[1.0]], atol=1e-9)
     assert step.weights.w[0, 0] >= 1.5 * step.multipliers[0, 0]
 
 
 def test_a_second_pass_follows_a_constraint_that_curves():
-    here = subproblem([0.0, -1.0], [[0.0, 1.0]], [0.0], n_ineq=1, bend=0.2)
-    here.models.hessian[0, 1] = [[0.0, 0.0], [0.0, 2.0]]  # g = s_1 + s_1^2, wanted below -margin
+    """Where g is linearised at the centre alone it ends at s_1 = 0.65, 0.42 beyond what is wanted."""
+    here = subproblem([0.0, -1.0], [[0.0, 1.0]], [-0.75], n_ineq=1, bend=0.2)
+    here.models.hessian[0, 1] = [[0.0, 0.0], [0.0, 2.0]]  # g = s_1 + s_1^2 - 0.75, wanted below -margin
     step = step_of(here, 0.0)
-    assert_allclose(step.value[0, 1], -FEASIBILITY_MARGIN, atol=0.02)
-    assert_allclose(step.s[0, 1], -0.113, atol=0.02)  # s + s^2 = -0.1
+    assert_allclose(step.value[0, 1], -MARGIN, atol=0.04)
+    assert_allclose(step.s[0, 1], 0.449, atol=0.02)  # s + s^2 = 0.65
 
 
 def test_scales_are_changes_across_the_region_and_never_zero():
@@ -105,7 +120,8 @@ def test_a_step_does_not_know_units_to_the_last_bit():
     here.models.hessian[:] = rng.normal(size=here.models.hessian.shape)
     by = 2.0 ** np.array([10.0, -7.0, 3.0, 20.0])
     models = Quadratic(here.models.gradient * by[:, None], here.models.hessian * by[:, None, None])
-    plain, scaled = step_of(here, 0.3), step_of(here._replace(models=models, value=here.value * by), 0.3)
+    other = here._replace(models=models, value=here.value * by, span=here.span * by, margin=here.margin * by[1:])
+    plain, scaled = step_of(here, 0.3), step_of(other, 0.3)
     assert_array_equal(scaled.s, plain.s)
     assert_array_equal(scaled.value, plain.value * by)
     assert_array_equal(scaled.weights.w, plain.weights.w * by[0] / by[1:])

@@ -25,9 +25,8 @@ class Lattice:
         self.spacing = xp.where(self.integer, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two values
         assert task.integer is not None
         integer = task.integer[:, 0, :]
-        self.mixed = xp.any(integer, axis=-1) & ~xp.all(
-            integer, axis=-1
-        )  # [B or 1]: whether variables are of both kinds
+        self.some = xp.any(integer, axis=-1)  # [B or 1]: runs that have integer variables
+        self.mixed = self.some & ~xp.all(integer, axis=-1)  # [B or 1]: runs whose variables are of both kinds
 
     def snap(self, x: Array) -> Array:
         """Points [B, n, D] with integer variables at the value that is evaluated for them."""

@@ -85,7 +85,7 @@ class ModelPoints:
         """Steps x [B, D] to evaluated points become the best new neighbour; runs without one are stuck [B]."""
         assert self.lattice is not None
         xp, region = namespace(x), state.region
-        repeated = is_repeated(state, x) & (region.next_source == Source.STEP)
+        repeated = is_repeated(state, x) & (region.next_source == Source.STEP) & self.lattice.some
         if not maybe_any(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
