@@ -105,7 +105,7 @@ def test_points_to_try_first_and_points_already_evaluated():
 
 def test_ask_and_tell_by_hand():
     problem, algorithm = G24(), MeCO()
-    algorithm.setup(problem, termination=("n_eval", 40), seed=1)
+    algorithm.setup(problem, termination=("n_eval", 200), seed=1)
     while algorithm.has_next():
         asked = algorithm.ask()
         algorithm.evaluator.eval(problem, asked)
@@ -114,7 +114,7 @@ def test_ask_and_tell_by_hand():
 
 
 def test_solve_takes_a_problem_of_pymoo():
-    runs = meco.solve(DEFAULT, G24(), budget=100, seeds=[1, 2])
+    runs = meco.solve(DEFAULT, G24(), budget=200, seeds=[1, 2])
     assert all(run.feasible and run.f == pytest.approx(-5.508, abs=0.01) for run in runs)
 
 

@@ -27,7 +27,7 @@ def test_linear_constraints_are_the_models_of_the_search(monkeypatch):
     monkeypatch.setattr(
         TrustRegion,
         "_make_subproblem",
-        lambda self, local: (gradients.append(self.region.models), subproblem(self, local))[1],
+        lambda self, local, values: (gradients.append(self.region.models), subproblem(self, local, values))[1],
     )
     result = meco.minimize(target, [(0, 5)] * 2, meco.LinearConstraint(TRIANGLE, ub=SIDES), budget=40, seed=1)
     assert result.feasible

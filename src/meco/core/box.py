@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, namespace
+from meco.core.arrays import Array, fused, namespace, to_numpy
 from meco.core.problem import round_half_away
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
 
@@ -135,9 +135,9 @@ class Box:
 
         Where the cube is not linear in a variable, all of it; of one without a bound, what its range was made of.
         """
-        x = np.asarray(self.to_box(np.zeros((1, 1, 1)) + unit))[0, 0]
-        low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
-        lengths = np.maximum(1.0, np.abs(x)) / np.where(high > low, high - low, 1.0)
+        low, high = to_numpy(self.lower)[0, 0], to_numpy(self.upper)[0, 0]
+        width = np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
+        lengths = np.maximum(1.0, np.abs(low + unit * width)) / width
         if self.range is not None:
             lengths = np.where(self.range.infinite, 1.0 / TYPICAL_LENGTHS, lengths)
         return lengths if self.scale is None else np.where(self.scale.linear, lengths, 1.0)

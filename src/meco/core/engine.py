@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, namespace
+from meco.core.arrays import Array, asarray_like, namespace, to_numpy
 from meco.core.evaluation import Evaluation
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import Population, Progress
@@ -66,7 +66,7 @@ class Task:
             *next(iter(strictest)),
             same_tolerances=len(strictest) == 1,
             integer=source.box.integer,
-            lengths=None if x0 is None else source.box.typical_lengths(np.asarray(x0)[0]),
+            lengths=None if x0 is None else source.box.typical_lengths(to_numpy(x0)[0]),
             tolerances=source.tolerances,
             range=source.box.range,
         )

@@ -18,7 +18,7 @@ def run(folder, method, budget=90, **options):
     return meco.minimize(fun, [(-5, 5)] * 3, budget=budget, method=method, seed=2, checkpoint=folder, **options)
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
+@pytest.mark.parametrize("method", ["MeCO-TR", "TR-ES"])
 def test_a_line_holds_what_the_trace_of_the_result_holds(tmp_path, method):
     trace = run(tmp_path, method).trace
     rows = read_trace(tmp_path / "trace.jsonl")
