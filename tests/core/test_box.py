@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core.box import Box
+from meco.core.search_range import SearchRange
 from meco.errors import InvalidInput
 from meco.run.log_scale import LogScale
 
@@ -101,3 +102,20 @@ def test_runs_keep_their_own_bounds_when_some_are_taken():
     lower, upper = np.zeros((3, 1, 2)), np.arange(1.0, 4.0)[:, None, None] + np.zeros((3, 1, 2))
     some = Box(lower, upper, integer=np.ones((3, 1, 2), dtype=bool)).transform(lambda each: each[[2, 0]])
     assert_array_equal(some.to_box(np.full((2, 1, 2), 0.9)), [[[3.0, 3.0]], [[1.0, 1.0]]])
+
+
+def test_points_between_the_walls_are_kept_as_they_are():
+    unit = np.random.default_rng(1).random((2, 5, 2))
+    assert box().keep_inside(unit) is unit
+
+
+def test_what_is_no_number_becomes_the_middle_and_what_is_outside_the_nearest_inside():
+    unit = np.array([[[np.nan, 0.25], [np.inf, -np.inf], [-0.5, 1.5]]])
+    assert_array_equal(box().keep_inside(unit), [[[0.5, 0.25], [0.5, 0.5], [0.0, 1.0]]])
+
+
+def test_where_a_bound_is_missing_any_number_is_inside():
+    free = SearchRange(np.array([-np.inf, 0.0]), np.array([np.inf, 1.0]), np.zeros(2), np.ones(2))
+    unit = np.array([[[-7.0, 2.0], [1e9, 0.5], [np.nan, 0.5]]])
+    kept = box((-np.inf, 0.0), (np.inf, 1.0), range=free).keep_inside(unit)
+    assert_array_equal(kept, [[[-7.0, 1.0], [1e9, 0.5], [0.5, 0.5]]])

@@ -186,3 +186,42 @@ def test_iterations_are_replayed_where_there_is_a_recording_and_followed_on_the_
         assert inner.generation == 0
         assert loop.engine.generation == 5
         assert seen == []
+
+
+class Careless(Pairs):
+    """A plug-in that proposes no numbers, and points outside the cube."""
+
+    def ask(self):
+        x = super().ask()
+        x[:, 0, 0], x[:, 1, 0], x[:, 1, 1] = np.nan, 7.0, -np.inf
+        return x
+
+
+@pytest.mark.parametrize("run", [lambda loop: loop.run(), lambda loop: loop.complete(loop.ask())], ids=["run", "ask"])
+def test_an_engine_that_proposes_no_numbers_still_evaluates_numbers_inside_the_bounds(run):
+    asked = []
+
+    def formula(x):
+        asked.append(x.copy())
+        return x.sum(axis=-1), [], []
+
+    problem = meco.Problem("asked", [-3.0, 1.0], [4.0, 2.0], 0, 0, formula)
+    evaluator = Evaluator.on(problem, 10, 2)
+    engine = Careless(Task.of(evaluator, Streams(range(2))))
+    run(Loop(engine, evaluator))
+    points = np.concatenate(asked, axis=1)
+    assert np.all((points >= problem.lower) & (points <= problem.upper))
+    assert_array_equal(np.concatenate([x for x, _ in engine.told], axis=1)[:, :2, 0], [[0.5, 1.0]] * 2)  # as it is told
+
+
+def test_a_plug_in_that_proposes_no_numbers_still_calls_the_function_with_numbers_inside_the_bounds():
+    asked = []
+
+    def fun(x):
+        asked.append(x.copy())
+        return float(x @ x)
+
+    meco.minimize(fun, [(-3, 4), (1, 2)], method=Careless, budget=12, seed=1)
+    points = np.array(asked)
+    assert len(points) == 12
+    assert np.all((points >= [-3, 1]) & (points <= [4, 2]))

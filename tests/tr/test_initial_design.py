@@ -15,7 +15,6 @@ from meco.tr.archive import PointArchive
 from meco.tr.initial_design import GUARDED_RADIUS, LEAST_SHARE, initial_radii, star, star_size
 from meco.tr.model_fit import failure_halfspace, model_size
 
-
 QUARTERS = np.full(2, 0.25)
 
 

@@ -60,8 +60,9 @@ def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_sid
 
 
 def test_a_weight_is_a_share_of_what_f_changes_by_for_each_change_of_the_constraint():
+    """The second is flat: its value counts."""
     found = scale_weights(np.array([10.0]), np.array([[5.0, 1e-9]]), np.array([[3.0, 4.0]]), kappa=np.array([0.3]))
-    assert_allclose(found, [[0.3 * 10.0 / 5.0, 0.3 * 10.0 / (FLAT_CHANGE * 4.0)]])  # the second is flat: its value counts
+    assert_allclose(found, [[0.3 * 10.0 / 5.0, 0.3 * 10.0 / (FLAT_CHANGE * 4.0)]])
 
 
 def test_violation_within_the_tolerance_is_none_and_beyond_it_counts_in_full():

@@ -115,3 +115,74 @@ def test_a_failed_point_is_not_asked_for_again(seed):
     failed = points[engine.archive.failed]
     assert len(np.unique(failed.round(12), axis=0)) > 0.9 * len(failed)
     assert len(failed) < 100
+
+
+SIZES = (1e4, 1e6, 1e9)  # of f
+
+
+def called(fun, bounds, **options):
+    """Every point that the function is called with."""
+    asked = []
+
+    def watched(x):
+        asked.append(x.copy())
+        return fun(x)
+
+    meco.minimize(watched, bounds, budget=60, **options)
+    return np.array(asked)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("method", [*METHODS, "MeCO-TR"])
+def test_a_constraint_of_integer_variables_alone_makes_no_point_that_is_no_number(method, size):
+    """It has no slope once the integers are fixed, and at its boundary no value either."""
+    bounds = meco.Variables.of([-5.0] * 3, [5.0] * 3, integer=[True, False, False])
+    for seed in range(2):
+        points = called(
+            lambda x: (size * float(((x - 0.3) ** 2).sum()), [1.0 - x[0], x[1] - 3.0]), bounds, method=method, seed=seed
+        )
+        assert np.all(np.abs(points) <= 5.0)
+
+
+@pytest.mark.parametrize("huge", [1e155, 1e200, 1e308])
+@pytest.mark.parametrize("method", [*METHODS, "MeCO-TR"])
+def test_constraints_whose_squares_overflow_make_no_point_that_is_no_number(method, huge):
+    bounds = [(-5.0, 5.0)] * 3
+    penalty = called(lambda x: (float(x @ x), [huge if x[1] > 2 else 1 - x[0]]), bounds, method=method, seed=1)
+    scaled = called(lambda x: (float(x @ x), [huge / 10 * (1 - x[0])]), bounds, method=method, seed=1)
+    for points in (penalty, scaled):
+        assert np.all(np.abs(points) <= 5.0)
+        assert len(np.unique(points[20:], axis=0)) > 10  # nor is one evaluated again and again in its place
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_engine_itself_proposes_numbers_then(method):
+    """Before anything behind it looks at its points."""
+
+    def integers(x):
+        return 1e6 * ((x - 0.3) ** 2).sum(axis=-1), [1.0 - x[..., 0], x[..., 1] - 3.0], []
+
+    def penalty(x):
+        return (x * x).sum(axis=-1), [np.where(x[..., 1] > 2.0, 1e200, 1.0 - x[..., 0])], []
+
+    box = np.full(3, 5.0)
+    problems = (
+        meco.Problem("integers", -box, box, 2, 0, integers, integrality=[True, False, False]),
+        meco.Problem("penalty", -box, box, 1, 0, penalty),
+    )
+    for problem in problems:
+        points, _ = visited(method, problem, 60, seeds=range(4))
+        assert np.all((points >= 0.0) & (points <= 1.0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_huge_penalty_does_not_keep_the_search_from_the_optimum(method):
+    found = meco.minimize(
+        lambda x: (float(x @ x), [1e200 if x[1] > 2 else 1 - x[0]]),
+        [(-5.0, 5.0)] * 3,
+        method=method,
+        budget=60,
+        seed=1,
+    )
+    assert found.feasible
+    assert found.fun < 1.01

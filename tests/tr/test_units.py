@@ -24,7 +24,7 @@ def changed(problem, f=1.0, g=1.0, h=1.0, add=0.0, order=None):
     return meco.Problem(problem.name, *facts, formula, eq_tol=problem.eq_tol * h)
 
 
-def smooth(seed):
+def smooth(seed, eq_tol=1e-4):
     """A quartic with a curved, two linear and an equality constraint, of random place and scale."""
     rng = np.random.default_rng(seed)
     place, tilt = rng.uniform(-1.0, 1.0, DIM), rng.normal(size=(4, DIM))
@@ -36,7 +36,7 @@ def smooth(seed):
         g = [(x * x).sum(axis=-1) - 2.0, x @ tilt[1] - 0.5, x @ tilt[2] - 0.5]
         return f, g, [x @ tilt[3] - 0.2]
 
-    return meco.Problem(f"smooth {seed}", np.full(DIM, -3.0), np.full(DIM, 2.0), 3, 1, formula)
+    return meco.Problem(f"smooth {seed}", np.full(DIM, -3.0), np.full(DIM, 2.0), 3, 1, formula, eq_tol=eq_tol)
 
 
 POWERS = {
@@ -81,7 +81,8 @@ def test_any_change_of_units_leaves_the_first_model_step(method, units):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_any_change_of_units_leaves_the_answer_on_ten_smooth_problems(method):
-    problems = [smooth(seed) for seed in range(10)]
+    """Where an equality leaves room, answers differ by what the room is worth: hence next to none."""
+    problems = [smooth(seed, eq_tol=1e-8) for seed in range(10)]
     every = [changed(p, **units) for units in ({}, *OTHERS.values()) for p in problems]
     found = np.array([r.f for r in meco.solve(method, every, BUDGET, seeds=[*range(10)] * 5)]).reshape(5, 10)
     back = [(units.get("f", 1.0), units.get("add", 0.0)) for units in ({}, *OTHERS.values())]
