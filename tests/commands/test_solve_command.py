@@ -389,3 +389,13 @@ def test_a_run_is_resumed_with_a_larger_budget(tmp_path, capsys):
     main(["solve", f"{file}:bowl", "--budget", "30", "--seed", "1", "--quiet", "--checkpoint", folder])
     assert main(["resume", folder, "--budget", "50", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["nfev"] == 50
+
+
+def test_bounds_of_the_command_line_may_name_variables_and_units(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("def area(x):\n    return x['width'] * x['height'] + 1\n")
+    bounds = '{"width": [0, 2, "mm"], "height": [0, 5]}'
+    assert main(["solve", f"{file}:area", "--bounds", bounds, "--budget", "30", "--seed", "1", "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "width [mm]" in said
+    assert "height" in said

@@ -174,7 +174,7 @@ def test_a_campaign_is_shown_without_a_complaint(tmp_path, width):
 def test_no_number_beside_an_axis_is_cut_off(folder, width):
     with page(folder, width=width) as browser:
         cut = browser.ask(
-            "[...document.querySelectorAll('.chart svg text')].filter(t => {"
+            "[...document.querySelectorAll('svg text')].filter(t => {"
             " const box = t.getBBox(), view = t.ownerSVGElement.viewBox.baseVal;"
             " return box.width && (box.x < 0 || box.x + box.width > view.width + 0.5); }).map(t => t.textContent)"
         )

@@ -16,20 +16,20 @@ MOST_VARIABLES = 1_000_000
 
 
 def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
-    """Pairs from "0,1 0,5", from a JSON list, or from a file of either; one pair serves --dim variables."""
+    """Pairs from "0,1 0,5", a JSON list, a JSON object of names, or from a file of these; one pair serves --dim."""
     if not words:
         return None
     text = " ".join(words)
     try:
         if _is_file_path(text):
             text = read_regular(Path(text), LARGEST_JSON_BYTES).decode("utf-8").strip()
-        if text.startswith("["):
+        if text.startswith(("[", "{")):
             pairs = parse_json(text, "--bounds")
         else:
             pairs = [[float(v) for v in pair.split(",")] for pair in text.replace(";", " ").split()]
     except (OSError, ValueError) as error:
         raise InvalidInput(f'--bounds wants pairs such as "0,1 -5,5", JSON, or a file; got {text!r:.60}') from error
-    if dim is None or len(pairs) != 1:
+    if dim is None or len(pairs) != 1 or isinstance(pairs, dict):
         return pairs
     if not 1 <= dim <= MOST_VARIABLES:
         raise InvalidInput(f"--dim must be from 1 to {MOST_VARIABLES}; got {dim}")

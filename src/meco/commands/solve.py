@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to solve")
     what.add_argument("target", nargs="?", help='"C01", "RC19", "UAV-07", "problem.py:fun" or "mission.json"')
     what.add_argument("--command", dest="program", metavar="COMMAND", help='a program, as in "./sim {input} {output}"')
-    what.add_argument("--bounds", nargs="+", help='pairs "0,1 -5,5" (quoted), JSON, or a file of either')
+    what.add_argument(
+        "--bounds", nargs="+", help='pairs "0,1 -5,5" (quoted), JSON such as {"width": [0, 2, "mm"]}, or a file'
+    )
     what.add_argument("--dim", type=int, help="number of variables, where that is a choice")
     what.add_argument("--instance", default="paper", help="of a CEC2017 problem: paper, official or a number")
     what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")

@@ -101,11 +101,13 @@ function table(body, heads, rows, label) {
     rows.map(row => `<tr class="${row.over ? "over" : ""}">${cells(row)}</tr>`).join("")}</tbody></table>`);
 }
 
+const anchor = (i, D) => D < 2 ? "middle" : i === 0 ? "start" : i === D - 1 ? "end" : "middle";  // names stay inside
+
 function across(status) {
   const D = status.variables.length, wide = innerWidth < 700 ? W : 2 * W, x = i => D > 1 ? 30 + (wide - 60) * i / (D - 1) : wide / 2;
   const y = (v, i) => 14 + (H - 46) * (1 - (v - status.drawn[i][0]) / ((status.drawn[i][1] - status.drawn[i][0]) || 1));
   const every = Math.ceil(D / 24);
-  const axes = status.variables.map((n, i) => `<path class="axis" d="M${x(i).toFixed(1)},14V${H - 32}"/>` + (i % every ? "" : `<text x="${x(i).toFixed(1)}" y="${H - 14}" text-anchor="middle">${safe(n)}</text>`)).join("");
+  const axes = status.variables.map((n, i) => `<path class="axis" d="M${x(i).toFixed(1)},14V${H - 32}"/>` + (i % every ? "" : `<text x="${(x(i) + (D < 2 ? 0 : i === 0 ? -26 : i === D - 1 ? 26 : 0)).toFixed(1)}" y="${H - 14}" text-anchor="${anchor(i, D)}">${safe(n)}</text>`)).join("");
   const line = (p, k) => `<path class="${p.feasible ? "good" : "bad"}" stroke-width="${k ? 1.2 : 3}" opacity="${k ? 0.45 : 1}" d="${p.x.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)},${y(v, i).toFixed(1)}`).join("")}"><title>evaluation ${p.number}: f ${short(p.f)}${p.feasible ? "" : ", infeasible"}</title></path>`;
   return `<svg viewBox="0 0 ${wide} ${H}" role="img" aria-label="the best ${status.points.length} points, each variable between its bounds">${axes}${status.points.map(line).reverse().join("")}</svg>`;
 }

@@ -63,7 +63,7 @@ class Call:
 
     def _locate(self, answer: Answer) -> Answer:
         """The answer, with the place of the function where what it returned cannot be read."""
-        code = getattr(self.fun, "__code__", None)
+        code = getattr(getattr(self.fun, "fun", self.fun), "__code__", None)
         if answer.fault is not Fault.MALFORMED or code is None:
             return answer
         return answer._replace(where=f"in {code.co_filename}, line {code.co_firstlineno}")
