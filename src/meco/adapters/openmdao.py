@@ -66,13 +66,14 @@ class MecoDriver(Driver):
         self.found: Result | None = None
         self._case = {"success": 1, "msg": ""}
         self._good_outputs: np.ndarray | None = None
+        self._sizes: dict[str, int] = {}  # of the design variables, which OpenMDAO gives to continuous ones alone
 
     def _declare_options(self) -> None:
         """Options of the search; each is checked by what takes it."""
         self.options.declare("budget", default=None, desc="runs of the model; 50 for each variable unless given")
         self.options.declare("seed", default=None, desc="a whole number; drawn and recorded unless given")
         self.options.declare("method", default=DEFAULT, desc="a name of meco.METHODS, or meco.Method(name, ...)")
-        self.options.declare("tolerances", default=None, desc="of constraints in their scaled units; see meco.minimize")
+        self.options.declare("tolerances", default=1e-6, desc="of constraints in their scaled units; see meco.minimize")
         self.options.declare("stop", default=None, desc='"feasible", "converged", seconds or meco.Stop')
         self.options.declare("checkpoint", default=None, desc="folder of the run, or meco.Checkpoint(folder, resume)")
         self.options.declare("start_at_current", types=bool, default=True, desc="begin at the present values")
@@ -110,6 +111,7 @@ class MecoDriver(Driver):
         values = self.get_design_var_values(driver_scaling=False)
         for name, meta in self._designvars.items():
             present = np.ravel(values[name]).astype(np.float64)
+            self._sizes[name] = present.size
             low, high = (_read_ends(meta[end], present.size) for end in ("lower", "upper"))
             integer = name in self._designvars_discrete
             for i, now in enumerate(present):
@@ -147,7 +149,7 @@ class MecoDriver(Driver):
         """Put a design into the model."""
         at = 0
         for name, meta in self._designvars.items():
-            size = int(meta["size"])
+            size = self._sizes[name]
             value = x[at : at + size]
             if name in self._designvars_discrete:
                 value = np.round(value).astype(int)
