@@ -4,6 +4,7 @@ import importlib.metadata
 
 import numpy as np
 import pytest
+
 from doors import one_problem
 
 om = pytest.importorskip("openmdao.api")
