@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.adapters.pass_through import leave_run, run_and_leave
 from meco.api import minimize
 from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
@@ -38,10 +39,6 @@ class Limit(NamedTuple):
         """By how much each value is beyond this side, by name."""
         found = self.weight * (np.ravel(values)[self.elements] - self.bound)
         return dict(zip(self.names, found.tolist()))
-
-
-class ModelStopped(BaseException):
-    """Carries an error of the model that is no failed simulation past the search, which would go on."""
 
 
 class MecoDriver(Driver):
@@ -96,12 +93,9 @@ class MecoDriver(Driver):
         equal, sides = self._read_constraints()
         asked = {name: self.options[name] for name in ("budget", "seed", "method", "tolerances", "stop", "checkpoint")}
         x0 = start if self.options["start_at_current"] else None
-        try:
-            self.found = minimize(
-                lambda x: self._evaluate(x, sides, equal), variables, x0=x0, on_error="penalize", **asked
-            )
-        except ModelStopped as stopped:
-            raise stopped.args[0] from None
+        self.found = run_and_leave(
+            lambda: minimize(lambda x: self._evaluate(x, sides, equal), variables, x0=x0, on_error="penalize", **asked)
+        )
         self._run_at_answer(self.found)
         return not self.found.success
 
@@ -184,7 +178,7 @@ class MecoDriver(Driver):
         except AnalysisError:
             raise
         except Exception as error:
-            raise ModelStopped(error) from error
+            raise leave_run(error) from error
         found: dict[str, Any] = {"f": float(np.ravel(next(iter(objective.values())))[0])}
         for kind, limits in (("g", sides), ("h", equal)):
             found[kind] = {name: d for limit in limits for name, d in limit.differences(values[limit.source]).items()}
