@@ -2,8 +2,8 @@
 
     python tools/test_doors.py [DOOR ...]
 
-Several of the packages exclude each other's versions, so each door gets .venv-doors/NAME. A door whose packages cannot be
-installed or imported is not tested, and the last lines say so loudly: the exit code is then 1, as for a failed test.
+Several of the packages exclude each other's versions, so each door gets .venv-doors/NAME. A door whose packages cannot
+be installed or imported is not tested, and the last lines say so loudly: the exit code is then 1, as for a failed test.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ import importlib, importlib.metadata as metadata, sys
 for name in sys.argv[1:]:
     importlib.import_module(name)
     facts = metadata.metadata(name.replace("_", "-"))
-    licence = facts.get("License-Expression") or (facts.get("License") or "").strip().splitlines()[:1]
     listed = [c.rpartition("::")[2].strip() for c in facts.get_all("Classifier") or [] if "License" in c]
-    print(name, facts["Version"], licence if isinstance(licence, str) else " ".join(listed or licence or ["see its files"]))
+    text = (facts.get("License") or "").strip().splitlines()[:1]
+    print(name, facts["Version"], facts.get("License-Expression") or " ".join(listed or text) or "see its files")
 """
 
 

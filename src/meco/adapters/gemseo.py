@@ -28,11 +28,9 @@ from gemseo.algos.opt.base_optimizer_settings import BaseOptimizerSettings  # no
 from gemseo.algos.stop_criteria import FunctionIsNan, TerminationCriterion  # noqa: E402
 from pydantic import Field  # noqa: E402
 
-UNBOUNDED_MESSAGE = "MeCO searches inside a box"
-
 
 class MecoSettings(BaseOptimizerSettings):
-    """Settings of MECO: those of every optimizer of GEMSEO, of which max_iter is the budget, and those of the search."""
+    """Those of every optimizer of GEMSEO, of which max_iter is the budget, and those of the search."""
 
     _TARGET_CLASS_NAME = "MECO"
 

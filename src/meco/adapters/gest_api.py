@@ -111,7 +111,7 @@ class MecoGenerator(Generator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Do again all that was done: the copy goes on as the original does."""
         events = state.pop("_events")
-        vars(self).update(state, _events=[])
+        self.__dict__.update(state, _events=[])
         self._begin()
         for name, given in events:
             getattr(self, name)(given)

@@ -186,7 +186,7 @@ class MecoDriver(Driver):
 
     def _run_at_answer(self, found: Result) -> None:
         """Leave the model at the best design, as the last case."""
-        if found.nfev == int(np.sum(found.evaluations.failed)):
+        if found.evaluations is None or found.evaluations.failed.all():
             warn_user("no run of the model succeeded: the model stands at no design")
             return
         for _ in range(LAST_TRIES):

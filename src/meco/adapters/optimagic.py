@@ -1,4 +1,4 @@
-"""MeCO as an algorithm of optimagic: om.minimize(fun, params, algorithm=Meco(stopping_maxfun=500, seed=1), bounds=...)."""
+"""MeCO as an algorithm of optimagic: om.minimize(fun, params, algorithm=Meco(stopping_maxfun=500), bounds=...)."""
 
 from __future__ import annotations
 
