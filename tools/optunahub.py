@@ -79,7 +79,7 @@ $ pip install "meco-opt>={meco}" "optuna>=5"
 
 ```python
 {example}```
-"""
+"""  # noqa: E501 - front matter has one line for each field
 
 
 def write(out: Path) -> Path:
