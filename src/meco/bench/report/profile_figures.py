@@ -108,8 +108,8 @@ def running_time_table(results: RunArrays) -> Table | None:
         rows.append(cells)
     caption = (
         f"{int(known.sum())} of {len(known)} problems have a known optimum f*. A target is f* + gap · max(1, |f*|) "
-        "at a feasible point. Problems: on how many any run reached it. ERT: evaluations of all runs, until they reached it "
-        "or in vain, for each run that did, per variable; median over the problems that were reached."
+        "at a feasible point. Problems: on how many any run reached it. ERT: evaluations of all runs, until they "
+        "reached it or in vain, for each run that did, per variable; median over the problems that were reached."
     )
     title = f"Expected running time{dim_text(results)}"
     return Table(item_name(results, "ert"), title, columns, rows, caption)
