@@ -2,8 +2,8 @@
 
     python benchmarks/profiles.py [--runs 1] [--out out/profiles]
 
-Needs the extras peers and cutest, and s2mpj_open.csv in MECO_DATA. Results are kept in benchmarks/results/profiles.md with
-the command and the commit; a second call runs only what is missing. No other problem of the collection is touched.
+Needs the extras peers and cutest, and s2mpj_open.csv in MECO_DATA. Results are kept in benchmarks/results/profiles.md
+with the command and the commit; a second call runs only what is missing. No other problem of the collection is touched.
 """
 
 from __future__ import annotations
