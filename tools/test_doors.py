@@ -92,7 +92,10 @@ def test(name: str, door: Door) -> tuple[bool, list[str]]:
     if facts.returncode:
         return False, ["CANNOT BE IMPORTED", *facts.stdout.splitlines()[-2:]]
     done = run(
-        [python, "-m", "pytest", f"tests/doors/{door.tests}", "-p", "no:cacheprovider", "-W", "ignore", "-rs"],
+        [
+            python, "-m", "pytest", f"tests/doors/{door.tests}", "tests/doors/test_pages.py", "-p", "no:cacheprovider",
+            "-W", "ignore", "-rs",
+        ],
         OPENMDAO_REPORTS="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
     )  # fmt: skip
     said = done.stdout.splitlines()
