@@ -53,7 +53,7 @@ class SetSize(NamedTuple):
     seeds: int
 
 
-QUICK_SIZE = SetSize(((5, 20), (5, 50), (10, 20)), 2, 2)
+QUICK_SIZE = SetSize(((5, 20), (10, 20)), 2, 1)
 FULL_SIZE = SetSize(((5, 50), (10, 20), (10, 50), (20, 50)), 3, 2)
 
 
