@@ -15,7 +15,7 @@ from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
 from meco.learn.challenge.observation import Observation
 from meco.learn.tr.episode import TrustRegionEpisode
-from meco.learn.tr.policy_comparison import CONSTANT_CONTROLS, OWN_RULE_NAME
+from meco.learn.tr.policy_comparison import COMPARISON_SEED, CONSTANT_CONTROLS, OWN_RULE_NAME
 from meco.learn.tr.quantile import Outcomes, quantile
 from meco.learn.tr.training_problems import list_problems
 from meco.policies.controls import CONTROLS
@@ -27,6 +27,7 @@ from meco.tr.steered import DEFAULT_SEARCH_POLICY, SEARCH_CONTROLS, correcting_s
 QUICK_CONSTANTS = ((0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.3))  # theta and share
 RANDOM_NAME, UNTRAINED_NAME, SHIPPED_NAME = "random", "untrained", "shipped policy"
 LOCKSTEP = 96  # runs at once
+SEEDS_APART = 1000  # between the first runs of problems
 PROBLEM_SEEDS = 10**6  # seeds of generated problems that a digest chooses among
 SUITE_DIM = 10  # of the suites whose problems scale
 
@@ -148,7 +149,7 @@ def _run_rows(
     rows: np.ndarray, problems: Sequence[JudgedProblem], ways: Sequence[Agent], seconds: np.ndarray
 ) -> np.ndarray:
     """One batch of runs, (problem, way, seed) each, from the first points to the end: f, nu, feasible [3, B]."""
-    numbers = [12345 + 1000 * int(i) + int(s) for i, _, s in rows]
+    numbers = [COMPARISON_SEED + SEEDS_APART * int(i) + int(s) for i, _, s in rows]
     episode = TrustRegionEpisode([problems[i].problem for i, _, _ in rows], numbers, problems[rows[0][0]].budget)
     s, over = np.asarray(episode.reset()), False
     chance = [np.random.default_rng([number, CONTROLLER_STREAM]) for number in numbers]
