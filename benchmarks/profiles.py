@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from meco.bench.plan.comparison import make_comparison
 from meco.problems import s2mpj
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,15 +28,18 @@ def open_names(most: int) -> list[str]:
 
 def keep_tables(out: Path, runs: int, most: int) -> str:
     """The tables of the campaign as a page, with where they come from."""
+    names = open_names(most)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
     lines = [
         "# Profiles on the open S2MPJ problems",
         f"\n`python benchmarks/profiles.py --most {most} --runs {runs}` at commit {commit.strip()}: "
-        f"{len(open_names(most))} of the {len(s2mpj.names())} problems, those of at most {most} variables, 50 evaluations a variable, {runs} run{'s' * (runs > 1)} of each method.\n",
+        f"{len(names)} of the {len(s2mpj.names())} problems, those of at most {most} variables, 50 evaluations a variable, "
+        f"{runs} run{'s' * (runs > 1)} of each method.\n",
     ]
-    for name in TABLES:
-        for path in sorted((out / "tables").glob(f"*-{name}.md")):
-            lines.append(path.read_text(encoding="utf-8"))
+    campaign = make_comparison(problems=names, methods=METHODS).name
+    for table in TABLES:
+        path = out / "tables" / f"{campaign}-{table}.md"
+        lines += [f"## {table}\n", path.read_text(encoding="utf-8")] if path.is_file() else []
     return "\n".join(lines)
 
 
