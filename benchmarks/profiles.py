@@ -33,8 +33,8 @@ def keep_tables(out: Path, runs: int, most: int) -> str:
     lines = [
         "# Profiles on the open S2MPJ problems",
         f"\n`python benchmarks/profiles.py --most {most} --runs {runs}` at commit {commit.strip()}: "
-        f"{len(names)} of the {len(s2mpj.names())} problems, those of at most {most} variables, 50 evaluations a variable, "
-        f"{runs} run{'s' * (runs > 1)} of each method.\n",
+        f"{len(names)} of the {len(s2mpj.names())} problems, those of at most {most} variables, 50 evaluations "
+        f"a variable, {runs} run{'s' * (runs > 1)} of each method.\n",
     ]
     campaign = make_comparison(problems=names, methods=METHODS).name
     for table in TABLES:
