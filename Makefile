@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-docs test-slow test-attack lint format docs serve-docs screens bench release clean
+.PHONY: help demo test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens bench release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,6 +29,13 @@ test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/att
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 	$(BIN)/python tests/attack/attack.py $(ATTACK)
 	$(BIN)/python benchmarks/long_runs.py $(LONG)
+
+DOORS ?=
+test-doors: ## Test each door with its real package in an environment of its own (DOORS="openmdao gest")
+	$(PYTHON) tools/test_doors.py $(DOORS)
+
+optunahub: ## Write the folder that OptunaHub's registry takes into out/optunahub
+	$(PYTHON) tools/optunahub.py
 
 CODE := src tests tools benchmarks examples
 lint: $(VENV)/.dev ## Check style and types
@@ -56,7 +63,7 @@ release: $(VENV)/.dev ## Build a release and try it from a local index in a fres
 	$(BIN)/python tools/release.py
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-doors site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

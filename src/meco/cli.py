@@ -26,6 +26,8 @@ COMMANDS = {
     "demo": "solve two real problems and show the result",
     "train": "train a relaxation policy of MeCO, as the paper does",
     "train-tr": "train the policy of MeCO-TR, the default",
+    "challenge": "judge a learned agent by the protocol",
+    "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",

@@ -61,3 +61,15 @@ def test_render_draws_the_search():
 def test_what_cannot_be_played_together_is_refused():
     with pytest.raises(InvalidInput, match="equal D and equal numbers of constraints"):
         gymnasium.make("MeCO-TR-v0", problems=("G-bowl-free-0001", "G-bowl-linear-0001"), dim=2)
+
+
+def test_the_search_is_observed_as_sets_too():
+    import gymnasium
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make("meco.gym:MeCO-TR-sets-v0", dim=5, budget=100)
+    check_env(env.unwrapped, skip_render_check=True)
+    seen, _ = env.reset(seed=3)
+    alone = gymnasium.make("meco.gym:MeCO-TR-v0", dim=5, budget=100)
+    np.testing.assert_array_equal(seen["vector"], alone.reset(seed=3)[0])
+    assert env.observation_space.contains(env.step(np.array([0.5, 0.1], dtype=np.float32))[0])

@@ -14,6 +14,13 @@ import numpy as np
 from meco.adapters.decision_processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
 from meco.errors import InvalidInput, load_extra
 from meco.figures.search_figure import search_figure
+from meco.learn.challenge.observation import (
+    CONSTRAINT_NAMES,
+    MOST_POINTS,
+    POINT_NAMES,
+    constraint_tokens,
+    point_tokens,
+)
 
 load_extra("gymnasium", "gym", "an environment")
 import gymnasium  # noqa: E402
@@ -172,10 +179,50 @@ class TrustRegionVectorEnv(ProcessVectorEnv):
     process = TrustRegionProcess
 
 
+class TrustRegionSetEnv(gymnasium.Env[dict[str, np.ndarray], Any]):
+    """MeCO-TR-sets-v0: the same decisions, observed as vector, points [64, 6] and constraints [C, 5], for attention."""
+
+    metadata = TrustRegionEnv.metadata
+
+    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        """Settings are those of MeCO-TR-v0."""
+        self._env = TrustRegionEnv(render_mode, **settings)
+        self.render_mode, self.action_space = render_mode, self._env.action_space
+        first = self._env._process.problems[0]
+        sizes = {"points": (MOST_POINTS, len(POINT_NAMES))}
+        sizes["constraints"] = (first.n_ineq + first.n_eq, len(CONSTRAINT_NAMES))
+        sets = {name: spaces.Box(-1.0, 1.0, size, np.float32) for name, size in sizes.items()}
+        self.observation_space: Any = spaces.Dict({"vector": self._env.observation_space, **sets})
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """As of MeCO-TR-v0."""
+        super().reset(seed=seed)
+        s, info = self._env.reset(seed=seed, options=options)
+        return self._observe(s), info
+
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """As of MeCO-TR-v0."""
+        s, *rest = self._env.step(action)
+        return self._observe(s), *rest  # type: ignore[return-value]
+
+    def render(self) -> Any:
+        """As of MeCO-TR-v0."""
+        return self._env.render()
+
+    def _observe(self, s: np.ndarray) -> dict[str, np.ndarray]:
+        """The vector, and the present search as sets."""
+        episode = self._env._episode
+        points, constraints = point_tokens(episode)[0], constraint_tokens(episode)[0]
+        return {"vector": s, "points": points.astype(np.float32), "constraints": constraints.astype(np.float32)}
+
+
 ENVIRONMENTS: dict[str, tuple[type, type]] = {  # by id: one run, many in lockstep
     "MeCO-v0": (MecoEnv, MecoVectorEnv),
     "MeCO-TR-v0": (TrustRegionEnv, TrustRegionVectorEnv),
 }
+SET_ENVIRONMENT = "MeCO-TR-sets-v0"
 
 
 def register() -> None:
@@ -184,6 +231,8 @@ def register() -> None:
         if name not in gymnasium.registry:
             entries = [f"{made.__module__}:{made.__name__}" for made in (one, many)]  # as text: a spec becomes JSON
             gymnasium.register(name, entry_point=entries[0], vector_entry_point=entries[1])
+    if SET_ENVIRONMENT not in gymnasium.registry:
+        gymnasium.register(SET_ENVIRONMENT, entry_point=f"{__name__}:{TrustRegionSetEnv.__name__}")
 
 
 register()

@@ -52,7 +52,7 @@ class MecoSampler(BaseSampler):
     that only some trials have, are left to the independent sampler.
 
     budget    trials that the study is planned for: the search spends them as it would evaluations
-    method    a name of METHODS; seed makes studies without parallel trials repeatable
+    method    a name of METHODS; seed makes studies without parallel trials repeatable: the search of minimize()
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class MecoSampler(BaseSampler):
         """Searches are made when trials ask for points; a copied sampler begins without any."""
         budget = read_whole_number(budget, "budget")
         Optimizer([(0.0, 1.0)], budget=100, method=method)  # what cannot be asked is refused here, not at a trial
-        self.budget, self.method, self.constraints_func = budget, method, constraints_func
+        self.budget, self.method, self.constraints_func, self.seed = budget, method, constraints_func, seed
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
         self._searches: list[StudySearch] = []
@@ -78,7 +78,7 @@ class MecoSampler(BaseSampler):
 
     def reseed_rng(self) -> None:
         """Draw other numbers from now on: Optuna calls it in each process of a study."""
-        self._random = np.random.default_rng()
+        self._random, self.seed = np.random.default_rng(), None
         self.independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -137,15 +137,22 @@ class MecoSampler(BaseSampler):
             x0 = np.array([axis.spread(u) for axis, u in zip(axes.values(), drawn)])
             x0 = np.where(integer, np.round(x0), x0)
         known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
-        optimizer = Optimizer(
-            Variables.of(box[:, 0], box[:, 1], integer),
-            len(constraints),
-            budget=self.budget,
-            method=self.method,
-            x0=x0,
-            evaluated=known,
-            seed=int(self._random.integers(2**31)),
-        )
+
+        def make_search(seed: int, evaluated: Any) -> Optimizer:
+            """A search of this space."""
+            variables = Variables.of(box[:, 0], box[:, 1], integer)
+            given = {"budget": self.budget, "method": self.method, "x0": x0, "evaluated": evaluated}
+            return Optimizer(variables, len(constraints), seed=seed, **given)
+
+        if self.seed is not None and list(ended) == [0] and not others:
+            first = StudySearch(make_search(self.seed, None), set())
+            x = first.optimizer.ask(1)
+            if np.array_equal(x, ended[0].x):  # the trial in the middle is where minimize() begins too: its search
+                first.asked[0] = x
+                first.tell(0, ended[0])
+                self._searches.append(first)
+                return first, first.optimizer.ask(1)
+        optimizer = make_search(int(self._random.integers(2**31)), known)
         if others:
             optimizer.diversify(float(self._random.random()))
         self._searches.append(StudySearch(optimizer, set(ended)))

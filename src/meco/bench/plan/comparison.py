@@ -19,7 +19,8 @@ INSTANCE = "paper"
 INSTANCE_MARK, BUDGET_MARK = "-instance-", "-budget-"  # in the names of comparisons
 ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
 ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
-VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
+PROFILE_VIEWS = ("profiles", "ert", "u-score")
+VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", *PROFILE_VIEWS, "convergence")
 
 
 def make_comparison(

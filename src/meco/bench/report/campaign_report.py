@@ -9,7 +9,16 @@ from pathlib import Path
 
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiments import EXPERIMENTS
-from meco.bench.report import choice, curves, heatmaps, page, result_figures, result_tables, trajectories
+from meco.bench.report import (
+    choice,
+    curves,
+    heatmaps,
+    page,
+    profile_figures,
+    result_figures,
+    result_tables,
+    trajectories,
+)
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import StoreError, write_atomically
 from meco.bench.run.result_store import read_results
@@ -29,6 +38,9 @@ DIMENSION_VIEWS: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # of o
     "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
     "progress": lambda s: [curves.progress_figure(s)],
     "ecdf": lambda s: [curves.ecdf_figure(s)],
+    "profiles": lambda s: [*profile_figures.profile_figures(s)],
+    "ert": lambda s: [profile_figures.running_time_table(s)],
+    "u-score": lambda s: [profile_figures.u_score_table(s)],
     "convergence": lambda s: [*curves.convergence_figures(s)],
     "performance": lambda s: [result_figures.performance_figure(s)],
     "trajectories": lambda s: [trajectories.trajectory_figure(s)],

@@ -20,9 +20,9 @@ def progress_figure(results: RunArrays) -> Figure:
     left = stats.nan_mean(stats.nan_mean(_violation_left(results), 2), 1)
     percent = 100 * CURVE_SHARES
     panels = [
-        Panel(f"f+ν{dim_text(results)}", _draw_lines(results, percent, gap),
+        Panel(f"f+ν{dim_text(results)}", draw_lines(results, percent, gap),
               Axis("evaluations, % of the budget", (0, 100)), Axis("gap still open", log=True)),
-        Panel(f"feasibility first{dim_text(results)}", _draw_lines(results, percent, left),
+        Panel(f"feasibility first{dim_text(results)}", draw_lines(results, percent, left),
               Axis("evaluations, % of the budget", (0, 100)), Axis("violation left", log=True)),
     ]  # fmt: skip
     caption = (
@@ -53,7 +53,7 @@ def _violation_left(results: RunArrays) -> np.ndarray:
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
-def _draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
+def draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
     """A line for each contender from values [M, T], none below the floor."""
     tint, dash = colour_slots(results), line_dashes(results)
     return [
@@ -70,7 +70,7 @@ def ecdf_figure(results: RunArrays) -> Figure:
     panels = [
         Panel(
             f"{title}{dim_text(results)}",
-            _draw_lines(results, percent, reached[k], 0.0),
+            draw_lines(results, percent, reached[k], 0.0),
             axis,
             Axis("targets reached", (0, 1)),
         )

@@ -118,12 +118,16 @@ class TrustRegionEpisode:
         parts = (to_numpy(part) for part in (ev.f, ev.nu, ev.feasible))
         return Outcomes(*(np.repeat(part[:, None, :], TENTHS, axis=1) for part in parts))
 
+    def best_outcomes(self) -> Outcomes:
+        """The best point of each run so far, feasibility first: [B]."""
+        best = self._evaluator.history.feasible_best.point_in_numpy()
+        return Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0])
+
     def _current_quantile(self) -> np.ndarray:
         """The present quantile of each run, among the references at the next tenth: [B]."""
-        best = self._evaluator.history.feasible_best.point_in_numpy()
         tenth = max(0, -(-TENTHS * (self.budget - self._evaluator.left) // self.budget) - 1)
         among = Outcomes(*(part[:, tenth] for part in self._reference_points))
-        return quantile(Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0]), among)
+        return quantile(self.best_outcomes(), among)
 
     def _read_actions(self, actions: Any) -> Mapping[str, Array]:
         """Values of the controls by name, [B] each."""

@@ -1,0 +1,176 @@
+"""The protocol for learned optimizers: agents of every kind, what they see, how they are judged, episodes on disk."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from meco import cli
+from meco.errors import InvalidInput
+from meco.learn.challenge import agents as agents_module
+from meco.learn.challenge import judging
+from meco.learn.challenge.agents import PipeAgent, PolicyAgent, PredictAgent, RuleAgent, load_agent, make_agent
+from meco.learn.challenge.judging import SetSize, check_actions, generated_set, judge, make_controls, seeds_of_digest
+from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
+from meco.learn.tr.episode import TrustRegionEpisode
+from meco.learn.tr.policy_comparison import OWN_RULE_NAME
+from meco.policies.policy import ConstantControls
+from meco.tr.steered import SEARCH_FEATURES  # noqa: F401
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
+SMALL = SetSize(((3, 20),), 1, 1)
+
+
+@pytest.fixture(scope="module")
+def problems():
+    return [p for p in generated_set("choose", SMALL) if p.problem.dim == 3]
+
+
+@pytest.fixture
+def small_sets(monkeypatch):
+    monkeypatch.setattr("meco.commands.challenge.QUICK_SIZE", SMALL)
+
+    def few(name, size, first=1):
+        return [p for p in generated_set(name, size, first) if p.problem.dim == 3][:3]
+
+    monkeypatch.setattr("meco.commands.challenge.generated_set", few)
+
+
+def observation(runs=2):
+    episode = TrustRegionEpisode("ring", seeds=list(range(runs)), budget=60)
+    s = np.asarray(episode.reset())
+    return Observation(s, episode.features.names, np.full((runs, 2), 0.5), episode, np.arange(runs))
+
+
+def test_tokens_of_points_and_constraints_have_no_units_and_no_dimension():
+    seen = observation(3)
+    assert seen.points.shape == (3, 64, 6)
+    assert seen.constraints.shape[::2] == (3, 5)
+    assert np.all((seen.points >= 0) & (seen.points <= 1))
+    assert np.all((seen.constraints >= -1) & (seen.constraints <= 1))
+    assert np.all(seen.points.sum(axis=(1, 2)) > 0)
+
+
+def test_tokens_of_a_run_do_not_notice_its_neighbours():
+    together, alone = observation(3), observation(1)
+    np.testing.assert_array_equal(point_tokens(together.episode)[0], point_tokens(alone.episode)[0])
+    np.testing.assert_array_equal(constraint_tokens(together.episode)[0], constraint_tokens(alone.episode)[0])
+
+
+def test_every_kind_of_agent_gives_theta_and_share():
+    seen = observation()
+    rule = RuleAgent(lambda one: {"theta": one["budget spent"], "share": 0.5})
+    np.testing.assert_allclose(rule.act(seen), [[s, 0.5] for s in seen.s[:, -3]])
+    np.testing.assert_array_equal(RuleAgent(lambda one: (0.1, 0.2)).act(seen), [[0.1, 0.2]] * 2)
+    np.testing.assert_array_equal(PolicyAgent(ConstantControls({"theta": 0.3})).act(seen)[:, 0], [0.3, 0.3])
+
+    class Indices:
+        def predict(self, s):
+            return np.zeros(len(s), dtype=int), None
+
+    np.testing.assert_allclose(PredictAgent(Indices()).act(seen), [[0.0, 0.05]] * 2)
+
+
+def test_an_agent_behind_a_pipe_sees_vector_and_sets():
+    agent = PipeAgent([sys.executable, str(EXAMPLES / "agent_process.py")])
+    try:
+        assert agent.sets
+        agent.begin(2)
+        seen = observation()
+        found = check_actions(agent.act(seen), 2)
+        np.testing.assert_allclose(found[:, 0], 0.5 * (1 - seen.s[:, -3]))
+    finally:
+        agent.close()
+    assert agent.process.returncode == 0
+
+
+def test_a_pipe_that_talks_nonsense_is_named():
+    with pytest.raises(InvalidInput, match="JSON object"):
+        PipeAgent([sys.executable, "-c", "print('hello')"])
+    with pytest.raises(InvalidInput, match="cannot start"):
+        PipeAgent(["no-such-program-anywhere"])
+
+
+@pytest.mark.parametrize("bad", [[[0.5, np.nan]], [0.5], [[0.1, 0.2, 0.3]]])
+def test_actions_that_cannot_be_are_refused(bad):
+    with pytest.raises(InvalidInput, match="theta and share"):
+        check_actions(bad, 1)
+
+
+def test_a_file_that_offers_nothing_says_what_it_could(tmp_path):
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    with pytest.raises(InvalidInput, match=r"decide\(seen\)"):
+        load_agent(str(tmp_path / "empty.py"), 1.0, 1, lambda: None)
+
+
+def test_a_changed_file_is_confirmed_on_other_problems(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def decide(seen):\n    return 0.5, 0.0\n")
+    first = load_agent(str(file), 1.0, 1, lambda: None)[2]
+    file.write_text("def decide(seen):\n    return 0.6, 0.0\n")
+    second = load_agent(str(file), 1.0, 1, lambda: None)[2]
+    assert seeds_of_digest(first) != seeds_of_digest(second)
+    assert seeds_of_digest(first) == seeds_of_digest(first)
+
+
+def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
+    controls = make_controls(quick=True)
+    theta, share = judging.QUICK_CONSTANTS[0]
+    found = judge("choose", problems, controls, {"mine": RuleAgent(lambda one: (theta, share))}, 2)
+    name = next(iter(controls))
+    np.testing.assert_array_equal(found.column("mine"), found.column(name))
+    own = {"mine": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"]))}
+    found = judge("choose", problems, controls, own, 1)
+    np.testing.assert_array_equal(found.column("mine"), found.column(OWN_RULE_NAME))
+
+
+def test_the_command_judges_three_kinds_of_agents_and_writes_table_json_and_page(small_sets, tmp_path, capsys):
+    files = [str(EXAMPLES / name) for name in ("ten_lines.py", "piped.py")]
+    (tmp_path / "ours.py").write_text("policy = 'meco-tr'\n")
+    assert cli.main(["challenge", *files, str(tmp_path / "ours.py"), "--quick", "--suite", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "challenge.json").read_text())
+    assert set(found["agents"]) == {"ten_lines", "piped", "ours"}
+    ours = found["agents"]["ours"]["sets"]
+    assert set(ours) == {"choose", "confirm"}
+    assert ours["confirm"]["leads"]["shipped policy"]["mean"] == 0.0
+    assert "ten_lines" in capsys.readouterr().out
+    assert "Beside the controls" in (tmp_path / "challenge.html").read_text()
+
+
+def test_an_agent_of_stable_baselines_is_trained_and_judged(small_sets, tmp_path):
+    pytest.importorskip("stable_baselines3")
+    code = cli.main(["challenge", str(EXAMPLES / "sb3_ppo.py"), "--quick", "--suite", "--train-seconds", "3",
+                     "--out", str(tmp_path), "--quiet"])  # fmt: skip
+    assert code == 0
+    found = json.loads((tmp_path / "challenge.json").read_text())["agents"]["sb3_ppo"]
+    assert found["training_seconds"] >= 3
+    assert 0 <= found["sets"]["confirm"]["score"] <= 1
+
+
+def test_an_object_may_be_an_entry_point(monkeypatch):
+    class Offered:
+        @staticmethod
+        def decide(seen):
+            return 0.5, 0.0
+
+    assert isinstance(make_agent(Offered, 1.0, 1, lambda: None), RuleAgent)
+    assert agents_module.ENTRY_POINTS == "meco.agents"
+
+
+def test_episodes_are_written_and_add_up(tmp_path, capsys):
+    words = ["episodes", "--out", str(tmp_path), "--problems", "1", "--layout", "2:10", "--set", "choose", "--sets"]
+    assert cli.main([*words, "--behaviours", "random,own rule", "--quiet"]) == 0
+    about = json.loads((tmp_path / "episodes.json").read_text())
+    total = 0
+    for name in about["files"]:
+        with np.load(tmp_path / name) as data:
+            episodes, decisions, _ = data["actions"].shape
+            assert data["s"].shape == (episodes, decisions + 1, len(about["features"]))
+            assert data["points"].shape[:3] == (episodes, decisions + 1, 64)
+            assert data["rewards"].shape == (episodes, decisions)
+            assert np.all(data["rewards"].sum(axis=1) <= 1.5)
+            assert set(data["behaviour"]) == {"random", "own rule"}
+            total += episodes
+    assert total == about["episodes"]
