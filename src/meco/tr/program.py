@@ -29,8 +29,8 @@ PENALTY = 1e5  # rho, in units of the curvature: the duals' error falls by so mu
 LEAST_CURVATURE = 0.1  # that rho is measured by, where the program has hardly any
 PROXIMITY = 1e-9  # sigma, in the same units: a program without curvature has corners
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
-MAX_SOLVES = 40  # systems for a program, in NumPy: five in the median
-DEVICE_SOLVES = 16  # the same where nobody waits for a device to tell who is done
+MAX_SOLVES = 200  # systems for a program, in NumPy: five in the median
+DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
 
 
 class Rows(NamedTuple):

@@ -25,6 +25,7 @@ from meco.tr.program import Rows, solve_program
 from meco.tr.quadratic import Quadratic
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
+LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
 MARGIN_REACH = 2.0  # steps by which the first answer may be passed when margins are set anew
 MIN_ROW_PRICE = 30.0  # of breaking a row: in units where rows and the gradient have length one
 MAX_ROW_PRICE = 1e6
@@ -90,7 +91,8 @@ def scales(sub: Subproblem) -> Scales:
 def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: Array) -> tuple[Array, Array]:
     """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
     xp = namespace(value)
-    left = theta[:, None] * xp.abs(value) / by
+    size = xp.abs(value) / by
+    left = xp.where(size > LEAST_RELAXED, theta[:, None] * size, 0.0)  # else violations shrink for ever and never end
     g, h = left[:, :n_ineq], left[:, n_ineq:]
     high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - margin[:, :n_ineq] / by[:, :n_ineq]
     return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)

@@ -65,9 +65,14 @@ class ModelPoints:
         if maybe_any(geometry) or extra:
             tries = least_known(local, sub, state.region.delta, u[:, 1:, :], 1 + extra, geometry | (extra > 0))
             points[0] = xp.where(geometry[:, None], self._point_of_step(state, tries[:, 0, :]), x)
+            made = [step.s]
             for k in range(extra):
                 steps = k % 2 == 0
-                s = further_step(sub, state.region, k // 2) if steps else tries[:, 1 + k, :]
+                s = tries[:, 1 + k, :]
+                if steps:
+                    other = further_step(sub, state.region, k // 2)
+                    s = xp.where(_is_among(other, made), s, other)  # a step inside every box is the same in all
+                made.append(s)
                 points.append(self._point_of_step(state, s))
                 source.append(xp.zeros_like(first) + (Source.STEP if steps else Source.GEOMETRY))
         if maybe_any(restart):
@@ -125,6 +130,13 @@ def least_known(local: LocalFit, sub: Subproblem, delta: Array, u: Array, count:
 def _select_least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
     order = namespace(tries).argsort(-variance(fit, tries * unit), axis=-1, stable=True)
     return rows(tries, order[:, :count])
+
+
+def _is_among(s: Array, made: list[Array]) -> Array:
+    """Whether a step s [B, D] is as good as one that was made: [B, 1]."""
+    xp = namespace(s)
+    apart = [xp.max(xp.abs(s - other), axis=-1, keepdims=True) for other in made]
+    return xp.min(xp.concat(apart, axis=-1), axis=-1, keepdims=True) < SAME_POINT_RADII
 
 
 def restart_point(
