@@ -33,7 +33,7 @@ def profile_figures(results: RunArrays) -> list[Figure]:
     common = (
         "Share of problems and runs solved: all but a share τ of the gap between the worst feasible f of any run and "
         "the best of all methods is closed; by the violation where no run was feasible. Evaluations are known to the "
-        f"{len(CURVE_SHARES)} checkpoints of a run. Higher is better."
+        f"{len(CURVE_SHARES)} checkpoints of a run, of methods with generations to their ends. Higher is better."
     )
     return [
         _draw_profile(
