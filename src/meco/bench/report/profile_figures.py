@@ -31,9 +31,10 @@ def profile_figures(results: RunArrays) -> list[Figure]:
     data = {tau: profiles.data_profile(hits[tau], dims, units) for tau in hits}
     performance = {tau: profiles.performance_profile(hits[tau], ratios) for tau in hits}
     common = (
-        "Share of problems and runs solved: all but a share τ of the gap between the first f+ν, or the worst feasible f "
-        "if that is larger, and the best feasible f of all methods is closed; by the violation where no run was feasible. Evaluations are known to the "
-        f"{len(CURVE_SHARES)} checkpoints of a run, of methods with generations to their ends. Higher is better."
+        "Share of problems and runs solved: all but a share τ of the gap between the first f+ν, or the worst feasible "
+        "f if that is larger, and the best feasible f of all methods is closed; by the violation where no run was "
+        f"feasible. Evaluations are known to the {len(CURVE_SHARES)} checkpoints of a run, of methods with generations "
+        "to their ends. Higher is better."
     )
     return [
         _draw_profile(
