@@ -78,7 +78,7 @@ def main() -> None:
             f"| {method} | " + " | ".join(f"{found[feature][m]:.2f}" for feature in FEATURES) + " |"
             for m, method in enumerate(METHODS)
         ),
-        "\nWith OptiProfiler's defaults only bounds are unrelaxable there, and all of these methods keep to the bounds.",
+        "\nWith OptiProfiler's defaults only bounds are unrelaxable there, and all of these methods keep to them.",
         f"\nProblems: {', '.join(names)}.",
     ]
     (ROOT / "benchmarks" / "results" / "optiprofiler.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -15,6 +15,13 @@ def test_a_gap_is_between_the_worst_and_the_best_feasible_value_of_any_run():
     assert_allclose(profiles.open_share(f, nu), [[[[INF, 1.0, 0.0]]], [[[INF, INF, 0.5]]]])
 
 
+def test_a_gap_begins_at_the_merit_of_the_first_points_where_that_is_larger():
+    f = np.array([[[[NAN, 1.0]]], [[[NAN, 1.1]]]])
+    nu = np.array([[[[2.0, 0.0]]], [[[3.0, 0.0]]]])
+    assert_allclose(profiles.open_share(f, nu, np.array([11.0]))[1, 0, 0], [INF, 0.01])
+    assert_allclose(profiles.open_share(f, nu, np.array([0.5]))[1, 0, 0], [INF, 1.0])
+
+
 def test_where_nobody_is_feasible_the_violation_counts():
     f = np.full((2, 1, 1, 2), NAN)
     nu = np.array([[[[4.0, 0.0]]], [[[4.0, 1.0]]]])

@@ -31,9 +31,10 @@ def profile_figures(results: RunArrays) -> list[Figure]:
     data = {tau: profiles.data_profile(hits[tau], dims, units) for tau in hits}
     performance = {tau: profiles.performance_profile(hits[tau], ratios) for tau in hits}
     common = (
-        "Share of problems and runs solved: all but a share τ of the gap between the worst feasible f of any run and "
-        "the best of all methods is closed; by the violation where no run was feasible. Evaluations are known to the "
-        f"{len(CURVE_SHARES)} checkpoints of a run. Higher is better."
+        "Share of problems and runs solved: all but a share τ of the gap between the first f+ν, or the worst feasible "
+        "f if that is larger, and the best feasible f of all methods is closed; by the violation where no run was "
+        f"feasible. Evaluations are known to the {len(CURVE_SHARES)} checkpoints of a run, of methods with generations "
+        "to their ends. Higher is better."
     )
     return [
         _draw_profile(
@@ -155,7 +156,7 @@ def _dims(results: RunArrays) -> np.ndarray:
 
 def _open_share(results: RunArrays) -> np.ndarray:
     """The share of the gap that is open, feasibility first: [M, P, R, T]; runs that are missing stay open."""
-    return profiles.open_share(results.curves["f"], results.curves["nu"])
+    return profiles.open_share(results.curves["f"], results.curves["nu"], results.anchors[1])
 
 
 def _unreached(gap: np.ndarray, exists: np.ndarray) -> np.ndarray:

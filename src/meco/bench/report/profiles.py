@@ -16,15 +16,20 @@ TARGET_GAPS = (1e-1, 1e-2, 1e-4)  # of max(1, |f*|) above the known optimum, for
 SOLVED_GAP = 1e-8  # of max(1, |f*|): a trial that comes so near has reached the target of the U-score
 
 
-def open_share(f: np.ndarray, nu: np.ndarray) -> np.ndarray:
+def open_share(f: np.ndarray, nu: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
     """The share of the gap that is open at every checkpoint, feasibility first: [M, P, R, T].
 
     f is nan where the best point is infeasible, nu is its violation. Infinite while infeasible, where others are not.
+    The gap begins at the worst feasible f of any run, or at first [P], the merit f + nu of the first points, if that is
+    larger: where feasible points lie close together, what methods make of a tolerance would decide otherwise.
     """
     solved = ~np.all(np.isnan(f), axis=(0, 2, 3))[:, None, None]  # [P, 1, 1]
     value = np.where(solved, f, nu)
     finite = np.where(np.isfinite(value), value, np.nan)
-    share = stats.share_of_gap(finite, stats.nan_min(finite, (0, 2, 3)), stats.nan_max(finite, (0, 2, 3)))
+    most = stats.nan_max(finite, (0, 2, 3))
+    if first is not None:
+        most = np.where(solved[:, 0, 0], np.fmax(most, first), most)
+    share = stats.share_of_gap(finite, stats.nan_min(finite, (0, 2, 3)), most)
     missing = np.all(np.isnan(nu), axis=-1, keepdims=True)
     return np.where(missing, np.nan, np.where(np.isnan(share), np.inf, share))
 

@@ -21,7 +21,8 @@ from meco.core.rule import best
 from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack_evaluation, unpack_evaluation
 from meco.errors import InvalidInput
 
-TRACE_INTERVAL = 50  # evaluations between two rows of the trace
+STOP_INTERVAL = 50  # evaluations between two questions whether to stop
+TRACE_ROWS = 50  # of a run, at least: profiles of a report compare how soon methods are there
 
 
 @cache
@@ -44,7 +45,7 @@ class EvaluatorCallbacks:
     def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
         self.evaluator, self.stop = evaluator, stop
         self.known: dict[bytes, np.ndarray] = {}  # packed evaluations by the bytes of their point
-        self.traced = 0  # evaluations up to the last row of the trace
+        self.traced = self.asked = 0  # evaluations up to the last row of the trace, and to the last question
 
     def evaluate(self, x: np.ndarray) -> Evaluation:
         """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows."""
@@ -60,10 +61,12 @@ class EvaluatorCallbacks:
         return unpack_evaluation(told, n_ineq)
 
     def _trace_and_check_stop(self) -> None:
-        """Every TRACE_INTERVAL evaluations add a row to the trace, and raise StopRequested if stop() says so."""
+        """Add a row to the trace when one is due, and raise StopRequested if stop(), asked now and then, says so."""
         spent = int(self.evaluator.nfev[0])
-        if spent - self.traced >= TRACE_INTERVAL:
+        if spent - self.traced >= min(STOP_INTERVAL, max(1, self.evaluator.budget // TRACE_ROWS)):
             self.add_trace_row()
+        if spent - self.asked >= STOP_INTERVAL:
+            self.asked = spent
             if self.stop is not None and self.stop():
                 raise StopRequested
 
