@@ -23,7 +23,6 @@ from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, 
 from meco.tr.engine import TrustRegion
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import Source
-from meco.tr.step import FEASIBILITY_MARGIN
 
 SHOWN, BUDGET, THETA = 0, 40, 0.5  # the iteration that is drawn, evaluations, share of the violation that may stay
 WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series
@@ -50,6 +49,9 @@ class Shot:
         region = engine.region
         self.centre, self.delta = region.centre[0], float(region.delta[0])
         self.models = Quadratic(region.models.gradient.copy(), region.models.hessian.copy())
+        change = self.delta * float(np.linalg.norm(self.models.gradient[0, 1]))
+        wrong = float(region.error[0, 0]) * self.delta**2  # as wide as the model has just been wrong
+        self.margin = min(float(engine.settings["margin"][0]) * change, wrong)
         self.before, self.asked = before, asked
         self.looks = bool(engine.asked.expectation.source[0, 0] == Source.GEOMETRY)
 
@@ -57,8 +59,7 @@ class Shot:
     def limit(self) -> float:
         """What the linearised constraint may come down to: eq. (1) of step.py."""
         (here,) = PROBLEM.raw(self.centre)[1]
-        change = self.delta * float(np.linalg.norm(self.models.gradient[0, 1]))
-        return THETA * max(here, 0.0) - FEASIBILITY_MARGIN * change
+        return THETA * max(here, 0.0) - self.margin
 
     @property
     def axes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -321,6 +321,6 @@ def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):
 
 def test_the_warning_of_a_small_budget_claims_no_number_of_first_points():
     """Of 30 variables and 62 evaluations the first batch has 41 points, two thirds, and not 61."""
-    with pytest.warns(UserWarning, match="62 evaluations are few for 30 variables: MeCO-TR needs 91 or more") as told:
+    with pytest.warns(UserWarning, match="62 evaluations are few for 30 variables: TR needs 91 or more") as told:
         meco.minimize(lambda x: float(x @ x), [(-1, 1)] * 30, budget=62, seed=1)
     assert "61" not in str(told[0].message)

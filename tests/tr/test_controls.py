@@ -35,7 +35,7 @@ def test_both_ends_of_a_range_can_be_searched_with(control):
     for value in (control.low, control.high):
         points, engine = visited("TR", meco.get_problem("corner", 2), 25, **{control.name: value})
         assert np.isfinite(points).all()
-        assert getattr(engine.values(), control.name)[0] == value
+        assert getattr(engine._values_in_force(), control.name)[0] == value
 
 
 def test_a_control_is_an_option_of_the_method():

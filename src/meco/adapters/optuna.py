@@ -31,7 +31,7 @@ class StudySearch:
         self.optimizer, self.told = optimizer, told
         self.asked: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
-    def tell(self, number: int, known: PriorEvaluations) -> None:
+    def learn_trial(self, number: int, known: PriorEvaluations) -> None:
         """Tell the value of an own point, or let the search learn from one that another proposed."""
         search, x = self.optimizer, self.asked.pop(number, None)
         if x is not None:
@@ -105,7 +105,7 @@ class MecoSampler(BaseSampler):
             ended = {t.number: trial_as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
-                    search.tell(number, ended[number])
+                    search.learn_trial(number, ended[number])
             search, x = self._ask_running() or self._begin_search(trials, trial, axes, constraints, ended)
             search.asked[trial.number] = x
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
@@ -144,12 +144,13 @@ class MecoSampler(BaseSampler):
             given = {"budget": self.budget, "method": self.method, "x0": x0, "evaluated": evaluated}
             return Optimizer(variables, len(constraints), seed=seed, **given)
 
-        if self.seed is not None and list(ended) == [0] and not others:
+        bounded = not any(axis.infinite for axis in axes.values())
+        if self.seed is not None and list(ended) == [0] and not others and bounded:
             first = StudySearch(make_search(self.seed, None), set())
             x = first.optimizer.ask(1)
             if np.array_equal(x, ended[0].x):  # the trial in the middle is where minimize() begins too: its search
                 first.asked[0] = x
-                first.tell(0, ended[0])
+                first.learn_trial(0, ended[0])
                 self._searches.append(first)
                 return first, first.optimizer.ask(1)
         optimizer = make_search(int(self._random.integers(2**31)), known)

@@ -33,8 +33,8 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
         taken &= (every.x[:, request.integer] == best.x[request.integer]).all(axis=1)
     if not free.any():
         return tuple(LimitPrice(name, kind, None, None, "no variable can move") for name, kind in zip(names, kinds))
-    unit, stretch = _unit_coordinates(request, best.x)
-    u = _unit_coordinates(request, every.x[taken])[0][:, free]
+    unit, stretch = _unit_coordinates(request, best.x, best.x)
+    u = _unit_coordinates(request, every.x[taken], best.x)[0][:, free]
     y = np.concatenate([every.f[taken, None], every.g[taken], every.h[taken]], axis=1)
     value = np.concatenate([[best.f], best.g, best.h])
     with np.errstate(all="ignore"):
@@ -60,11 +60,24 @@ def _find_or_none(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarra
     return found._replace(constraints=found.constraints * scale[0] / scale[1:], bounds=found.bounds * scale[0])
 
 
-def _unit_coordinates(request: Request, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points [..., D] in the unit cube, by factors where a variable is searched so; and dx / du there."""
+def _unit_coordinates(request: Request, x: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points [..., D] in the unit cube, by factors where a variable is searched so; and dx / du there.
+
+    Variables without bounds are measured by their typical lengths, with the answer [D] in the middle of 0 .. 1, or at a
+    bound that is nearer.
+    """
     low, high = request.lower, request.upper
-    width = np.where(high > low, high - low, 1.0)
-    unit, stretch = (x - low) / width, np.broadcast_to(width, x.shape)
+    if request.range is None:
+        width = np.where(high > low, high - low, 1.0)
+        unit = (x - low) / width
+    else:
+        width = np.where(request.range.length > 0.0, request.range.length, 1.0)
+        ends = np.isfinite(low), np.isfinite(high)
+        above, below = (answer - np.where(ends[0], low, 0.0)) / width, (np.where(ends[1], high, 0.0) - answer) / width
+        middle = np.where(ends[0], np.minimum(above, 0.5), 0.5)
+        middle = np.where(ends[1] & ~ends[0], np.maximum(1.0 - below, 0.5), middle)
+        unit = np.where(ends[0] & ends[1], above, middle) + (x - answer) / width
+    stretch = np.broadcast_to(width, x.shape)
     if request.logarithmic is not None:
         safe_low, safe_high = (np.where(request.logarithmic, end, 1.0) for end in (low, high))
         span = np.log(safe_high / safe_low)
@@ -83,9 +96,9 @@ def _price_bounds(
     for place, j in enumerate(free):
         for side, (end, apart) in enumerate(((request.lower[j], unit[j]), (request.upper[j], 1.0 - unit[j]))):
             index = len(found.constraints) + side * len(free) + place
-            if apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0):
+            if not np.isfinite(end) or (apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0)):
                 continue
-            step = ONE_PERCENT * float(abs(end) if end else request.upper[j] - request.lower[j])
+            step = ONE_PERCENT * float(abs(end) if end else stretch[j])
             price = found.bounds[side, place] / stretch[j]
             prices.append(LimitPrice(labels[j], DIRECTIONS[side], *_read_price(found, index, price, step)))
     return prices
