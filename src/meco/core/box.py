@@ -111,7 +111,7 @@ class Box:
     def keep_inside(self, unit: Array) -> Array:
         """Coordinates [B, n, D] that every engine and plug-in may be evaluated at: numbers, between the walls.
 
-        What is no number becomes the middle. On a device nobody looks, which would wait for it.
+        nan and infinities become 0.5. Arrays on a device come back as they are: looking at them would wait for it.
         """
         if not isinstance(unit, np.ndarray):
             return unit

@@ -93,7 +93,10 @@ class Loop:
         return x
 
     def complete(self, x: Array) -> Evaluation:
-        """Evaluate the candidates that were asked for, and tell the engine."""
+        """Evaluate the candidates that were asked for, tell the engine and record the generation: gives the values.
+
+        What follows an iteration of a recorded search (Replay.after) is run()'s.
+        """
         ev = self._evaluation_function()(x)
         self._searched.tell(x, ev)
         self.record_generation()

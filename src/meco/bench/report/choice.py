@@ -41,7 +41,7 @@ class Standing(NamedTuple):
 
 
 def rank_contenders(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
-    """Every contender on a problem with its place among the contenders, best first."""
+    """Contenders that have runs on problem number j, best first: the number of each in `results`, and its standing."""
     there = results.exists[:, j]
     feasible = np.nan_to_num(results.field_values("feasible")[:, j]).astype(bool)
     f = np.where(feasible, results.field_values("f")[:, j], np.inf)
