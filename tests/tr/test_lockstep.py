@@ -64,6 +64,7 @@ def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
     assert_allclose(theirs, ours, atol=1e-9)
 
 
+@pytest.mark.slow  # half a minute of the strict library; the first steps are compared in every run
 @every_library
 @pytest.mark.parametrize(
     "case",
