@@ -99,14 +99,11 @@ class Fit(NamedTuple):
     w: Array
     kept: Array
     tau: Array  # [B or 1]
-    target: Array  # [B, m, F] what the change of the models meets: y less what is kept of the previous ones
 
     def of(self, runs: np.ndarray) -> Fit:
         """The same of some of the runs, in NumPy."""
         tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
-        return Fit(
-            self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau, self.target[runs]
-        )
+        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau)
 
 
 def covariance(u: Array, v: Array, tau: Array) -> Array:
@@ -148,7 +145,7 @@ def least_change(
     else:
         hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
     models = Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian)
-    return models, Fit(u, y, kernel, w, kept, tau, y - kept[:, None, :] * p)
+    return models, Fit(u, y, kernel, w, kept, tau)
 
 
 def _add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
