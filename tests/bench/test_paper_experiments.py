@@ -15,7 +15,7 @@ from meco.bench.plan.comparison import folder_name, make_comparison
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
-from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, with_methods
+from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE
 from meco.bench.plan.revise import adjust_experiment, join_experiments
@@ -94,12 +94,12 @@ def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second
 
 def test_methods_for_all_experiments_go_where_they_belong():
     every = list(EXPERIMENTS.values())
-    surrogates = with_methods(every, ["cobra", "SACOBRA"])
+    surrogates = match_methods(every, ["cobra", "SACOBRA"])
     assert [(e.name, own) for e, own in surrogates] == [
         (name, ["cobra", "SACOBRA"]) for name in ("table1", "uav", "realworld")
     ]
-    assert {e.name: own for e, own in with_methods(every, ["SHADE", "MeCO"])}["actions"] == ["MeCO"]
-    assert [e.name for e, _ in with_methods(every, ["MeCO-CA"])] == ["ablation-action"]
+    assert {e.name: own for e, own in match_methods(every, ["SHADE", "MeCO"])}["actions"] == ["MeCO"]
+    assert [e.name for e, _ in match_methods(every, ["MeCO-CA"])] == ["ablation-action"]
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():

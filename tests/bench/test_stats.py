@@ -90,8 +90,8 @@ def test_the_critical_difference_uses_the_published_nemenyi_values(methods, q):
 
 
 def test_cliques_are_the_widest_groups_within_the_difference():
-    assert stats.cliques(np.array([1.0, 1.5, 2.4, 4.0]), 1.0) == [(0, 1), (1, 2)]
-    assert stats.cliques(np.array([1.0, 3.0]), 1.0) == []
+    assert stats.find_cliques(np.array([1.0, 1.5, 2.4, 4.0]), 1.0) == [(0, 1), (1, 2)]
+    assert stats.find_cliques(np.array([1.0, 3.0]), 1.0) == []
 
 
 def test_holm_steps_down_and_never_falls():

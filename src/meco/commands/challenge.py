@@ -28,11 +28,11 @@ from meco.learn.challenge.judging import (
     UNTRAINED_NAME,
     JudgedProblem,
     Judgement,
-    generated_set,
-    judge,
-    make_controls,
-    seeds_of_digest,
-    suite_set,
+    first_seed_of_digest,
+    judge_agents,
+    list_generated_problems,
+    list_suite_problems,
+    make_control_agents,
 )
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
 
@@ -100,17 +100,22 @@ def _judge_all(
     agents: dict[str, Agent], facts: dict[str, dict[str, Any]], quick: bool, suites: list[str], report: Any
 ) -> list[tuple[Judgement, tuple[str, ...]]]:
     """Judgements with the agents that each is of: choose and the suites of all, confirm of each on its own problems."""
-    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick)
+    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_control_agents(quick)
     everyone = tuple(agents)
-    judged = [(judge("choose", generated_set("choose", size), controls, agents, size.seeds, report), everyone)]
+    judged = [
+        (
+            judge_agents("choose", list_generated_problems("choose", size), controls, agents, size.seeds, report),
+            everyone,
+        )
+    ]
     for name, agent in agents.items():
-        first = seeds_of_digest(facts[name]["digest"])
+        first = first_seed_of_digest(facts[name]["digest"])
         facts[name]["confirm_from_seed"] = first
-        problems: list[JudgedProblem] = generated_set("confirm", size, first)
-        judged.append((judge("confirm", problems, controls, {name: agent}, size.seeds, report), (name,)))
+        problems: list[JudgedProblem] = list_generated_problems("confirm", size, first)
+        judged.append((judge_agents("confirm", problems, controls, {name: agent}, size.seeds, report), (name,)))
     for suite in suites:
-        problems = suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
-        judged.append((judge(suite, problems, controls, agents, size.seeds, report), everyone))
+        problems = list_suite_problems(suite, 20 if quick else 50, MOST_VARIABLES[quick])
+        judged.append((judge_agents(suite, problems, controls, agents, size.seeds, report), everyone))
     return judged
 
 

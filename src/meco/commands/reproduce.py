@@ -24,14 +24,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the experiments of a name; the exit code says whether every run was made."""
-    from meco.bench.plan.experiments import find_experiments, with_methods
+    from meco.bench.plan.experiments import find_experiments, match_methods
     from meco.bench.plan.revise import adjust_experiment, without_missing_policies
     from meco.commands.campaign import check_campaign_options, run_and_report
 
     check_campaign_options(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
-        found = with_methods([e for e, _ in found], args.methods)
+        found = match_methods([e for e, _ in found], args.methods)
     chosen = [adjust_experiment(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
     there = [without_missing_policies(experiment) for experiment in chosen]
     for _, said in there:

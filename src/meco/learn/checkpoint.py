@@ -20,7 +20,7 @@ STATE_ENTRY = "state.json"  # the entry that holds the JSON, as bytes
 
 
 def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
-    """Write arrays and a JSON state; a kill at any moment leaves the old file or the new one."""
+    """Write arrays and a JSON state to a file of a folder that exists; a kill leaves the old file or the new one."""
     text = json.dumps({"format": CHECKPOINT_FORMAT, **state}).encode()
     entries = {**arrays, STATE_ENTRY: np.frombuffer(text, np.uint8)}
     with replacing(path, fsync=True) as file:
@@ -28,7 +28,7 @@ def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mappin
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the state of a checkpoint."""
+    """The arrays and the state of a checkpoint; MissingData without the file, DamagedFile where it is another thing."""
     if not path.is_file():
         raise MissingData(f"there is no checkpoint {path}; start the training without resuming")
     try:

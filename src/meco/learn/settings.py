@@ -20,7 +20,7 @@ class Settings:
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
 
     def __post_init__(self) -> None:
-        """Refuse values beyond the choices and below the minimums."""
+        """Refuse values beyond the choices and below the minimums, nan among them."""
         for name, known in self.choices.items():
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
@@ -31,7 +31,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """From settings by name, e.g. out of a JSON file; an unknown name is refused."""
+        """From settings by name, e.g. out of a JSON file; others keep their defaults, an unknown name is refused."""
         check_names(settings, cls._defaults())
         try:
             values: dict[str, Any] = {}
@@ -45,7 +45,7 @@ class Settings:
             raise InvalidInput(f"a training setting has the wrong type: {error}") from error
 
     def with_settings(self, **changes: Any) -> Self:
-        """With other values of some settings, by name."""
+        """A copy with other values of some settings, by name; an unknown one is refused."""
         check_names(changes, self._defaults())
         own = {name: value for name, value in changes.items() if name in self._own_defaults()}
         groups = {name: group for name, group in self._groups().items() if group.select_known(changes)}
@@ -54,7 +54,7 @@ class Settings:
         )
 
     def with_texts(self, texts: Mapping[str, str]) -> Self:
-        """With settings given as text, as on a command line: {"memory": "512"}."""
+        """A copy with settings given as text, as on a command line: {"memory": "512"}; unreadable ones are refused."""
         defaults = self._defaults()
         check_names(texts, defaults)
         return self.with_settings(**{name: _read_setting(name, defaults[name], text) for name, text in texts.items()})
@@ -100,7 +100,7 @@ def check_names(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that torch cannot use here."""
+    """Refuse a device that torch cannot use here, by making a tensor on it; an error where torch is not installed."""
     torch = load_extra("torch", "train", "training")
     try:
         torch.zeros(1, device=device)
@@ -109,7 +109,10 @@ def check_device(device: str) -> None:
 
 
 def _read_setting(name: str, default: Any, text: str) -> Any:
-    """A value from text, by the type of the setting's default; None stands for an optional integer."""
+    """A value from text, by the type of the setting's default; a default of None is an optional integer.
+
+    A tuple is split at commas. What cannot be read is an error.
+    """
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(","))
     if isinstance(default, str):

@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def source_commit() -> str | None:
-    """The commit of this source tree, "+" if the package was changed since; None where git does not know this file."""
+    """The commit of this source tree, "+" if the package was changed since; None where git does not know this file.
+
+    Runs git.
+    """
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)

@@ -252,7 +252,7 @@ def test_with_a_large_margin_a_policy_does_what_is_best_on_average(tmp_path, mon
     search = RolloutTraining(SMALL, tmp_path, report=lambda line: None)
     assert search.run()
     states = np.concatenate([part.s for part in search.samples])
-    for made, policy in zip(search.networks[-2:], search.candidates().values(), strict=True):
+    for made, policy in zip(search.networks[-2:], search.make_candidates().values(), strict=True):
         assert_array_equal(policy.outputs(states).argmax(axis=1), best_action_on_average(made.weights, search.samples))
 
 

@@ -33,7 +33,11 @@ def make_comparison(
     runs: int | None = None,
     surrogate_runs: int | None = None,
 ) -> Experiment:
-    """An experiment from names: a suite, problems, or file.py:name; names, dimensions and instances are checked."""
+    """An experiment from names: a suite, problems, or file.py:name, whose file is executed.
+
+    Every problem is loaded once: an unknown name, nothing to compare on, or a dimension, instance or budget that
+    cannot be, is an error here. methods None or empty: ON_SUITES, or ON_OWN where every problem is from a file.
+    """
     if suite is not None and suite not in SUITES:
         raise UnknownName("suite", suite, SUITES)
     names = list(SUITES[suite]) if suite else []
@@ -74,7 +78,10 @@ def make_comparison(
 
 
 def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
-    """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None)."""
+    """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None).
+
+    Dimensions for a problem of fixed size are refused.
+    """
     scalable = {name for name in names if find_problem_module(name)[0].scalable}
     if dims is None:
         return (10,) if names and set(names) <= scalable else (None,)

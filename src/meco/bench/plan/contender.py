@@ -44,7 +44,10 @@ class Contender:
 
     @classmethod
     def parse(cls, text: str) -> Contender:
-        """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
+        """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30.
+
+        An unknown method or an option without "=" is an error; whether the method knows an option is not asked.
+        """
         name, rest = split_name_and_options(text)
         options: dict[str, Any] = {}
         for pair in filter(None, _split_options(rest)):
@@ -73,7 +76,7 @@ class Contender:
 
 
 def split_name_and_options(text: str) -> tuple[str, str]:
-    """The method and its options: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
+    """The method and the text of its options, "" without any: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
     path, name = split_file_name(text) if names_a_file(text) else ("", text)
     name, _, rest = name.partition(":")
     return f"{path}:{name}" if path else name, rest
@@ -87,7 +90,7 @@ def _fill_placeholders(value: Any, case: TestCase) -> Any:
 
 
 def _split_options(text: str) -> list[str]:
-    """The parts of a text between commas; commas inside brackets cut nothing."""
+    """The parts of a text between commas, [""] of an empty one; commas inside brackets cut nothing."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "[{") - (letter in "]}")

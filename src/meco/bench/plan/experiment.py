@@ -50,7 +50,7 @@ class Experiment:
     pins: Mapping[str, str] = field(default_factory=dict)  # policies: name -> first digits of their digest
 
     def cases(self, dim: int | None = None) -> list[TestCase]:
-        """Every problem at every dimension, or at one of them."""
+        """Every problem at every dimension, or at one of them; [] at one that the experiment does not have."""
         return [
             self._make_case(name, d)
             for d in self.dims
@@ -96,7 +96,7 @@ class Experiment:
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
-        """Back from to_json(); fields of an older text may be absent."""
+        """Back from to_json(); fields of an older text may be absent. A damaged text is an error."""
         plan = read_plan(text)
         plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
         plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
@@ -106,7 +106,10 @@ class Experiment:
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
-    """The problem of a case, the same object for all its runs in this process."""
+    """The problem of a case, the same object for all its runs in this process; files holds users' problems by name.
+
+    A user's file is executed; one that is missing or changed since the case was made is an error.
+    """
     if case.problem in files:
         path = files[case.problem]
         problem = load_user_problem(path, case.problem.rpartition(":")[2])

@@ -18,7 +18,7 @@ EXPERIMENTS: Registry[Experiment] = Registry("experiment", {**PAPER, **FURTHER})
 
 
 def find_experiments(name: str) -> list[Experiment]:
-    """The experiment of that name, or every one for "all"."""
+    """The experiment of that name in a list, or every one for "all"; any other name is an error."""
     if name == "all":
         return list(EXPERIMENTS.values())
     try:
@@ -30,8 +30,11 @@ def find_experiments(name: str) -> list[Experiment]:
     return [found]
 
 
-def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:
-    """Each experiment with those of the methods that it has; experiments without any are left out."""
+def match_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:
+    """Each experiment with those of the methods that it has; experiments without any are left out.
+
+    A method that none of them has is an error.
+    """
     for text in methods:
         if any(find_contender(e, text) for e in experiments):
             continue

@@ -25,7 +25,7 @@ MOST_RUNS = 10_000_000
 
 
 def read_run(text: Any) -> list[Any]:
-    """The fields of Run in their order, the case as a list of those of TestCase."""
+    """The fields of Run in their order, the case as a list of those of TestCase; DamagedFile for any other JSON."""
     where = f"run {text!r:.80}"
     fields = _check_fields(parse_json(text, where) if isinstance(text, (str, bytes)) else None, RUN, where)
     check(parse_json(fields[1], where), {str: object}, f"options of {where}")
@@ -33,7 +33,10 @@ def read_run(text: Any) -> list[Any]:
 
 
 def read_plan(text: Any) -> dict[str, Any]:
-    """The fields of an experiment. A report loads no file: what it needs of user problems must be in the plan."""
+    """The fields of an experiment from JSON; unknown ones and null are left out, a field of another kind is an error.
+
+    A report loads no file: what it needs of user problems must be in the plan.
+    """
     if not isinstance(text, (str, bytes)):
         raise DamagedFile(f"the plan of an experiment must be JSON; got {text!r:.60}")
     plan = parse_json(text, "the plan of an experiment")

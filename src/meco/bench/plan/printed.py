@@ -31,7 +31,7 @@ def read_cells(table: str) -> dict[tuple[str, str], Printed]:
 
 @cache
 def read_average_ranks(table: str) -> dict[str, float]:
-    """The printed average ranks of "table1" or "realworld" by method."""
+    """The printed average ranks of "table1" or "realworld" by method; nothing for other tables."""
     if table not in ("table1", "realworld"):
         return {}
     return {r["method"]: float(r["rank"]) for r in _read_rows(f"{table}_ranks")}

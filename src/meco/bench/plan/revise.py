@@ -16,7 +16,8 @@ from meco.methods import METHODS
 def pin_versions(experiment: Experiment) -> Experiment:
     """The same experiment with the digests of its policies and user problems: what is new makes new runs.
 
-    A report finds the runs by these digests, without the policies and files themselves.
+    A report finds the runs by these digests, without the policies and files themselves. Users' files are executed;
+    a policy that is not installed gets no digest.
     """
     now = replace(
         experiment, versions={name: read_dim_and_digest(path, name) for name, path in experiment.files.items()}
@@ -34,7 +35,11 @@ def adjust_experiment(
     methods: Iterable[str] | None = None,
     surrogate_runs: int | None = None,
 ) -> Experiment:
-    """The same experiment with other run counts or contenders; a number of runs that is given holds for all."""
+    """A copy with other run counts or contenders; a number of runs that is given holds for all, costly ones too.
+
+    quick keeps the contenders of a quick look, 3 runs each; methods chooses contenders and adds others with their
+    defaults; surrogate_runs is for costly ones alone. Unknown methods and less than 1 run are errors.
+    """
     contenders = experiment.contenders
     if quick and experiment.quick:
         contenders = tuple(c for c in contenders if c.label in experiment.quick)
@@ -50,14 +55,14 @@ def adjust_experiment(
 
 
 def find_contender(experiment: Experiment, text: str) -> Contender | None:
-    """The contender of this label, or of the method that it is another spelling of."""
+    """The contender of this label, or of the method that it is another spelling of; None without either."""
     known = {c.label.lower(): c for c in experiment.contenders}
     exact = METHODS.resolve(text) if text in METHODS else text
     return known.get(text.lower()) or known.get(exact.lower())
 
 
 def _choose_contender(experiment: Experiment, text: str) -> Contender:
-    """The contender of this label; another method joins with its defaults."""
+    """The contender of this label; another method joins with its defaults, what is neither is an error."""
     found = find_contender(experiment, text)
     if found is not None:
         return found
@@ -91,7 +96,10 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
 
 
 def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
-    """The experiment without contenders whose policies are not installed, and a line that says so and the way out."""
+    """The experiment without contenders whose policies are not installed, and a line that says so and the way out.
+
+    The same experiment and "" where none is missing. Policies are read from their files to find out.
+    """
     lost: dict[str, int] = {}
     for contender in experiment.contenders:
         if isinstance(contender.options.get("policy"), str):
@@ -115,7 +123,7 @@ def known_labels(experiment: Experiment) -> list[str]:
 
 @lru_cache(maxsize=256)
 def policy_digest(name: str) -> str:
-    """The first digits of a policy's digest; nothing for a policy that is not there."""
+    """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read."""
     from meco.policies.store import load_policy
 
     try:

@@ -13,7 +13,10 @@ from meco.files.modules import file_digest, load_file
 
 
 def load_user_problem(path: str, name: str) -> Problem:
-    """What a Python file calls `name`: a meco.Problem, or a function, whose bounds the file gives as `bounds`."""
+    """What a Python file calls `name`: a meco.Problem, or a function, whose bounds the file gives as `bounds`.
+
+    Executes the file, once while it stays the same. A missing file, name or bounds is an error.
+    """
     if not Path(path).is_file():
         raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, a function or a meco.Problem in it")
     return _read_problem(path, name, file_digest(path))
@@ -39,7 +42,7 @@ def _read_problem(path: str, name: str, digest: str) -> Problem:
 
 
 def _list_problems(module: ModuleType) -> str:
-    """What a file has that could be meant, for an error."""
+    """Names of problems and functions of a file, for an error; "none" without any."""
 
     def is_problem(value: Any) -> bool:
         return isinstance(value, Problem) or (callable(value) and getattr(value, "__module__", "") == module.__name__)

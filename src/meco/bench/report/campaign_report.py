@@ -80,7 +80,10 @@ class Report:
 
 
 def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
-    """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
+    """Write DIR/report.html, and unless page_only DIR/tables and DIR/figures beside it; the packed store is enough.
+
+    Older ones are replaced. A folder without results, or one that cannot be written to, is an error.
+    """
     results = read_results(folder)
     sections = _build_sections(results)
     target = Path(folder) / "report.html"
@@ -124,7 +127,10 @@ def known_experiments(results: StoreContents) -> list[Experiment]:
 
 
 def build_section(experiment: Experiment, results: StoreContents, palette: result_figures.Palette) -> Section:
-    """Every table and figure of an experiment, in the order of its views."""
+    """Every table and figure of an experiment, in the order of its views; none where nothing has run.
+
+    Takes colours from the palette for its contenders. A view that needs a package that is not here is noted, not drawn.
+    """
     sets = [RunArrays.from_store(results, experiment, dim) for dim in experiment.dims]
     slots = palette.assign_slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
@@ -159,7 +165,7 @@ def _make_folder(path: Path) -> Path:
 
 
 def _write_table_files(items: list[Item], folder: Path) -> list[Path]:
-    """Every table as CSV, LaTeX and Markdown, those behind figures too."""
+    """Write every table as CSV, LaTeX and Markdown, those behind figures too; the files written."""
     made = []
     found = (item if isinstance(item, Table) else item.table for item in items)
     for table in (table for table in found if table is not None):
@@ -170,7 +176,7 @@ def _write_table_files(items: list[Item], folder: Path) -> list[Path]:
 
 
 def _write_figure_files(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
-    """Every figure as SVG, and as PDF where that can be made; else a note that says why not."""
+    """Write every figure as SVG, and as PDF where that can be made: the files, and a note where it cannot."""
     note, to_pdf = [], None
     try:
         to_pdf = load_extra("cairosvg", "plot", "a PDF of a figure").svg2pdf
@@ -204,7 +210,7 @@ def _terminal_lines(sections: list[Section]) -> list[str]:
 
 
 def _format_table(table: Table) -> list[str]:
-    """A table in columns of plain text, without what is marked * and the numbers of runs."""
+    """The lines of a table in plain text, headings first, without columns marked * and the numbers of runs."""
     heads = [c.label for c in table.columns]
     chosen = [i for i, head in enumerate(heads) if "*" not in head and head != "runs"]
     rows = [heads, *([cell.text for cell in row] for row in table.rows)]

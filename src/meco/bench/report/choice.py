@@ -41,7 +41,10 @@ class Standing(NamedTuple):
 
 
 def rank_contenders(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
-    """Contenders that have runs on problem number j, best first: the number of each in `results`, and its standing."""
+    """Contenders that have runs on problem number j, best first: the number of each in `results`, and its standing.
+
+    [] where nothing has run. An infeasible run counts as f = inf.
+    """
     there = results.exists[:, j]
     feasible = np.nan_to_num(results.field_values("feasible")[:, j]).astype(bool)
     f = np.where(feasible, results.field_values("f")[:, j], np.inf)
@@ -60,7 +63,7 @@ def rank_contenders(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
 
 
 def _upper_median(values: np.ndarray) -> float:
-    """The median; of an even number the upper of the two in the middle where one of them is infinite."""
+    """The median, nan of none; of an even number the upper of the two in the middle where one of them is infinite."""
     if not len(values):
         return float("nan")
     low, high = np.sort(values)[[(len(values) - 1) // 2, len(values) // 2]]
@@ -81,7 +84,7 @@ def _item_name(results: RunArrays, j: int, what: str) -> str:
 
 
 def standing_table(results: RunArrays, j: int) -> Table:
-    """f, feasible runs, how soon and how long, a row for each method, best first."""
+    """f, feasible runs, how soon and how long on problem j, a row for each method, best first; one must have run."""
     found = [one for _, one in rank_contenders(results, j)]
     least = found[0].median
     shown = [least if _is_level(found[0], one) else one.median for one in found]
@@ -113,7 +116,10 @@ def standing_table(results: RunArrays, j: int) -> Table:
 
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
-    """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
+    """Best feasible f over the evaluations on problem j: median and quartiles, from where most runs are feasible.
+
+    A method of which no run was feasible has no line.
+    """
     case, tint, dash, x = (
         results.cases[j],
         colour_slots(results),
@@ -149,7 +155,7 @@ def _format_value(value: float) -> str:
 
 
 def compose_advice(results: RunArrays, j: int) -> str:
-    """Which method to use on a problem, and how sure that is."""
+    """A text: which method to use on problem j, and how sure that is, or why nothing can be advised."""
     found, case = rank_contenders(results, j), results.cases[j]
     if not found:
         return f"On {case.problem} nothing has run yet."
@@ -193,7 +199,7 @@ def _describe_standing(one: Standing) -> str:
 
 
 def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> str:
-    """Whether chance can explain that one method is ahead of the next."""
+    """Whether chance can explain that method `first` is ahead of `second`, in words; few runs or no SciPy say so."""
     order = results.sort_keys("first")[:, j]
     if min(np.sum(~np.isnan(order[m])) for m in (first, second)) < FEW:
         return "so few runs cannot tell them apart: give --runs 10 or more"

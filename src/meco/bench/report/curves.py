@@ -54,7 +54,7 @@ def _violation_left(results: RunArrays) -> np.ndarray:
 
 
 def draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
-    """A line for each contender from values [M, T], none below the floor."""
+    """A line for each contender over x [T] from values [M, T], raised to the floor where below; nan is a gap."""
     tint, dash = colour_slots(results), line_dashes(results)
     return [
         Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1, dash[m])
@@ -143,7 +143,7 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
 
 
 def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
-    """What the contenders of a panel have reached at the end of a problem."""
+    """What the contenders `shown` have reached at the end of problem j, best first; missing ones as nan."""
     order = sorted(shown, key=lambda m: float(stats.nan_mean(results.sort_keys(metric)[m, j], 0)))
     rows = []
     for m in order:
@@ -165,7 +165,7 @@ def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> T
 
 
 def draw_band(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float = 0.0, dash: str = "") -> list[Mark]:
-    """Median and quartiles of runs [R, T] where any has begun."""
+    """Median and quartiles of runs [R, T] over x [T] where any has begun (is not nan); [] without a finite median."""
     begun = ~np.all(np.isnan(runs), axis=0)
     if not begun.any():
         return []

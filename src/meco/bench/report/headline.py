@@ -26,7 +26,10 @@ class Headline(NamedTuple):
 
 
 def compose_headline(sets: Sequence[RunArrays]) -> Headline | None:
-    """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
+    """Of the first results with several methods: which one to use on a problem, or who stands where over many.
+
+    None where no results have two methods to compare.
+    """
     for results in sets:
         if results.records and results.shape[0] > 1:
             if "choice" in results.experiment.report.views:
@@ -38,7 +41,7 @@ def compose_headline(sets: Sequence[RunArrays]) -> Headline | None:
 
 
 def _rank_headline(results: RunArrays) -> Headline:
-    """Average ranks, feasibility first, with their intervals."""
+    """Average ranks, feasibility first, with their intervals, of the contenders that ran on every problem."""
     table = results.rank_table("first")
     kept = np.flatnonzero(results.complete)
     order = kept[np.argsort(table[kept].mean(axis=1), kind="stable")]

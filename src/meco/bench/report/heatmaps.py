@@ -16,7 +16,7 @@ from meco.figures.table import Cell, Column, Table, format_fixed
 
 
 def heat_figure(sets: Sequence[RunArrays]) -> Figure:
-    """Variants against dimensions: darker is better, under both metrics."""
+    """Variants against dimensions, one of each set: darker is better, under both metrics; "–" where none ran."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     panels, tables = [], []
     for metric, title in METRICS.items():
@@ -54,7 +54,7 @@ def heat_figure(sets: Sequence[RunArrays]) -> Figure:
 
 
 def feasibility_figure(results: RunArrays) -> Figure:
-    """Share of feasible runs of every contender on every problem."""
+    """Share of feasible runs of every contender on every problem; an empty tile also where none ran."""
     feasible = stats.nan_mean(results.field_values("feasible"), 2)
     order = np.argsort(np.nan_to_num(stats.nan_mean(feasible, 1), nan=-1.0), kind="stable")
     marks = []
@@ -81,7 +81,10 @@ def feasibility_figure(results: RunArrays) -> Figure:
 
 
 def action_figure(results: RunArrays) -> Figure:
-    """Which actions are chosen over the run: shares of the eleven actions, and the mean."""
+    """Which actions are chosen over the run: shares of the eleven actions, and the mean.
+
+    A panel for each contender and problem that stored actions; none without a policy.
+    """
     panels, rows = [], []
     for m, label in enumerate(results.labels):
         for p, case in enumerate(results.cases):

@@ -39,7 +39,7 @@ VERSIONS = {  # of a session's facts, where it has them
 
 
 def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
-    """The whole page as text; nothing in it is fetched from anywhere."""
+    """The whole HTML page as text, with the present time; nothing in it is fetched from anywhere."""
     top = compose_headline([s for section in sections for s in section.sets])
     links = "".join(_contents_entry(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
     body = "".join(_section_html(s) for s in sections)
@@ -67,7 +67,10 @@ def _read_asset(name: str) -> str:
 
 
 def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str:
-    """A page that stands alone: head, style, script, and the list of its parts beside the body."""
+    """A page that stands alone: head, style, script, and the list of its parts beside the body.
+
+    Only the title is escaped; about, parts, links and body are HTML.
+    """
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -82,7 +85,7 @@ def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str
 
 
 def _top_section(headline: Headline | None) -> str:
-    """The sentence and the picture that a reader sees first."""
+    """The sentence and the picture that a reader sees first; "" without a headline."""
     if headline is None:
         return ""
     sentence, figure = escape(headline.sentence), figure_html(headline.figure)
@@ -114,7 +117,7 @@ def _section_html(section: Section) -> str:
 
 
 def _describe_runs(section: Section) -> str:
-    """What was run, in one sentence."""
+    """What was run, in one paragraph of HTML: contenders, runs, budgets, what is not finished, policies."""
     e = section.experiment
     counts = sorted({s.most_runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
     runs = " or ".join(str(c) for c in counts) or "0"
@@ -235,7 +238,7 @@ def _provenance_section(sections: Sequence[Section], results: StoreContents) -> 
 
 
 def _session_row(session: dict[str, Any]) -> list[Cell]:
-    """A row of the table of sessions, from what the runner keeps of one (runner.describe_session)."""
+    """A row of the table of sessions, from what the runner keeps of one (describe_session); absent facts may be."""
     facts = SESSION_DEFAULTS | {name: fact for name, fact in session.items() if fact is not None}
     seconds = float(facts["seconds"])
     names = facts["experiments"]
@@ -251,7 +254,7 @@ def _session_row(session: dict[str, Any]) -> list[Cell]:
 
 
 def _time_table(sections: Sequence[Section]) -> Table | None:
-    """Seconds of one core that a run took, by method."""
+    """Seconds of one core that a run took, by method, each run once; None where nothing ran."""
     each = {  # experiments share runs: each counts once
         id(record): (s.contenders[m].method, record.seconds)
         for section in sections

@@ -61,7 +61,7 @@ def _draw_profile(
     caption: str,
     numbers: Table,
 ) -> Figure:
-    """One panel for each accuracy."""
+    """A figure with a panel for each accuracy tau of values, tau -> share solved [M, T] over x [T]."""
     panels = [
         Panel(f"τ = {tau:g}", draw_lines(results, x, share, 0.0), axis, Axis("solved", (0, 1)))
         for tau, share in values.items()
@@ -71,7 +71,7 @@ def _draw_profile(
 
 
 def _profile_table(results: RunArrays, what: str, values: dict[float, np.ndarray], text: str) -> Table:
-    """Where the lines of a profile end, at every accuracy."""
+    """Where the lines of a profile end, at every accuracy tau of values, tau -> share solved [M, T]."""
     columns = [Column("Method", head=True), *(Column(f"τ = {tau:g}") for tau in values)]
     marks = {tau: mark_best([-v for v in share[:, -1]], 3) for tau, share in values.items()}
     rows = [
@@ -85,7 +85,7 @@ def _profile_table(results: RunArrays, what: str, values: dict[float, np.ndarray
 
 
 def running_time_table(results: RunArrays) -> Table | None:
-    """Expected running times to targets above the known optimum, where a problem has one."""
+    """Expected running times to targets above the known optimum, where a problem has one; None where none has."""
     best = _known_optima(results)
     known = ~np.isnan(best)
     if not known.any():

@@ -47,7 +47,7 @@ def first_hits(open_gap: np.ndarray, tau: float, counts: np.ndarray) -> np.ndarr
 
 
 def _share_within(cost: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Share of the runs that exist whose cost [M, P, R] is at most so much: [M, len(most)]."""
+    """Share of the runs that exist (cost [M, P, R] is not nan) that cost at most so much: [M, len(most)]; 0 of none."""
     there = ~np.isnan(cost)
     within = (cost[..., None] <= most) & there[..., None]
     return within.sum(axis=(1, 2)) / np.maximum(there.sum(axis=(1, 2)), 1)[:, None]
@@ -72,7 +72,10 @@ def performance_profile(hits: np.ndarray, ratios: np.ndarray) -> np.ndarray:
 
 
 def expected_running_time(hits: np.ndarray, budgets: np.ndarray) -> np.ndarray:
-    """Evaluations spent by all runs until they hit, or in vain, for each hit: [M, P]; infinite without any."""
+    """Evaluations of all runs until they hit, or in vain (budgets [P]), for each hit: [M, P]; infinite without any.
+
+    hits [M, P, R] are infinite where a run never hit, nan where it is missing.
+    """
     spent = np.where(np.isposinf(hits), budgets[None, :, None], np.nan_to_num(hits)).sum(axis=2)
     count = np.isfinite(hits).sum(axis=2)
     return np.where(count > 0, spent / np.maximum(count, 1), np.inf)
@@ -82,7 +85,8 @@ def trial_order(hits: np.ndarray, final: np.ndarray) -> np.ndarray:
     """Trials on each problem in order, smaller is better: [M, P, R].
 
     A trial that reached the target comes before one that did not, the faster one first; others by what they ended
-    with, given as numbers whose order counts (Price, Kumar and Suganthan 2023: trial-based dominance).
+    with, given as numbers whose order counts (Price, Kumar and Suganthan 2023: trial-based dominance). nan in final,
+    a missing trial, stays nan.
     """
     out = np.empty(final.shape)
     for j in range(final.shape[1]):
@@ -95,7 +99,10 @@ def trial_order(hits: np.ndarray, final: np.ndarray) -> np.ndarray:
 
 
 def u_scores(order: np.ndarray) -> np.ndarray:
-    """For each method and problem, trials of the others that its trials beat, a tie as half: [M, P, R] -> [M, P]."""
+    """For each method and problem, trials of the others that its trials beat, a tie as half: [M, P, R] -> [M, P].
+
+    Missing trials are nan, and neither win nor lose.
+    """
     methods = len(order)
     out = np.zeros(order.shape[:2])
     for m in range(methods):

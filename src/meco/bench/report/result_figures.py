@@ -27,7 +27,7 @@ class Palette:
         self._kept = {label: slot for slot, label in enumerate(USUAL)}
 
     def assign_slots(self, sets: Sequence[RunArrays]) -> dict[str, int]:
-        """The slots of an experiment's contenders by label, which they keep from now on.
+        """The slots of an experiment's contenders by label, which the palette keeps for them from now on.
 
         Its own focus comes first, then whoever does best on f+ν, as far as the colours go.
         """
@@ -77,7 +77,10 @@ def drawing_order(results: RunArrays) -> list[int]:
 
 
 def critical_difference_figure(results: RunArrays) -> Figure | None:
-    """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05)."""
+    """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05).
+
+    None with fewer than three methods that ran everywhere, or fewer than two problems.
+    """
     if results.complete.sum() < 3 or results.shape[1] < 2:
         return None
     panels, words, averages = [], [], []
@@ -107,7 +110,7 @@ def _critical_diagram(
     """The diagram: an axis of ranks, a leg down to each name, bars over groups that do not differ."""
     order = np.argsort(average, kind="stable")
     values, m = average[order], len(order)
-    groups = stats.cliques(values, wide)
+    groups = stats.find_cliques(values, wide)
     left = (m + 1) // 2
     floor = -1.0 - 0.45 * len(groups)
     room = 7.0 * (max(len(label) for label in labels) + 7)  # pixels that a name and its rank need
@@ -180,7 +183,10 @@ def performance_figure(results: RunArrays) -> Figure:
 
 
 def _box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
-    """The quartiles of values, whiskers of at most 1.5 box lengths, and the points beyond them."""
+    """The quartiles of values, whiskers of at most 1.5 box lengths, and the points beyond; nan is left out.
+
+    One value at least must be a number.
+    """
     flat = values[~np.isnan(values)]
     first, middle, third = np.quantile(flat, [0.25, 0.5, 0.75])
     reach = 1.5 * (third - first)
@@ -213,7 +219,7 @@ def relative_figure(sets: Sequence[RunArrays]) -> Figure:
 
 
 def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
-    """The mean over problems [M, P] of every contender, best at the top."""
+    """The mean over problems of values [M, P] of every contender, best at the top; one with any nan has no dot."""
     order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
     marks: list[Mark] = []
     for i, m in enumerate(order):
@@ -228,7 +234,10 @@ def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
 
 
 def final_performance(results: RunArrays, metric: str) -> np.ndarray:
-    """One minus the gap still open at the end, or one minus the mean place of the runs: [M, P]."""
+    """One minus the gap still open at the end ("score"), or one minus the mean place of the runs ("first"): [M, P].
+
+    nan where a contender has no run.
+    """
     if metric == "first":
         return 1.0 - stats.pooled_ranks(results.sort_keys("first"))
     best, first = results.anchors

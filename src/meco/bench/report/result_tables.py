@@ -186,7 +186,7 @@ def _better_than_printed(
 
 
 def feasibility_table(results: RunArrays) -> Table:
-    """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
+    """Mean f over feasible runs and how many were feasible; the mean violation where none was, "–" where none ran."""
     shown = printed.read_cells("realworld") if results.experiment.report.printed == "realworld" else {}
     cells, populations = results.feasibility_cells(), results.feasibility_cells(snapshot=True)
     rows, long = [], []
@@ -246,7 +246,7 @@ def _feasible_texts(cell: Feasibility, runs: int, digits: int) -> tuple[str, lis
 
 
 def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, str]:
-    """best and second among the printed cells of a problem."""
+    """Marks "best" and "second" by label among the printed cells of a problem; {} where none is printed."""
     there = {label: shown[problem, label] for label in results.labels if (problem, label) in shown}
     cells = [Feasibility(float(c.mean is not None), c.mean or 0.0, 0.0, c.violation or 0.0) for c in there.values()]
     return dict(zip(there, mark_best(list(stats.feasibility_ranks(cells))))) if cells else {}
@@ -262,7 +262,10 @@ def pair_tables(results: RunArrays) -> list[Table]:
 
 
 def pair_table(results: RunArrays, reference: str | None = None) -> Table:
-    """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics."""
+    """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics.
+
+    Those that did not run on every problem are left out; an unknown reference is a ValueError. Needs SciPy.
+    """
     base = results.labels.index(reference) if reference else 0
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
     rows = [[_label_cell(results, m)] for m in others]
@@ -320,7 +323,7 @@ def gain_table(sets: list[RunArrays]) -> Table:
 
 
 def _mean_gain(results: RunArrays, m: int) -> tuple[float, float]:
-    """Mean 1 - S_T / S_0 of a contender over all evaluated points, and over the last population."""
+    """Mean 1 - S_T / S_0 of contender m over all evaluated points, and over the last population; nan without runs."""
     first = results.field_values("first_score")[m]
     out = []
     for values in (results.score[m], results.field_values("final_score")[m]):
@@ -331,7 +334,10 @@ def _mean_gain(results: RunArrays, m: int) -> tuple[float, float]:
 
 
 def problem_table(results: RunArrays) -> Table:
-    """The problems: size, constraints, best known values, and the best feasible one found here."""
+    """The problems: size, constraints, best known values, and the best feasible one found here.
+
+    Loads every problem; one that is not here is an error.
+    """
     shown = printed.read_engineering_problems()
     feasible = np.nan_to_num(results.field_values("feasible")).astype(bool)
     best = np.where(feasible, results.field_values("f"), np.inf).min(axis=(0, 2))

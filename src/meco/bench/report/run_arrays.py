@@ -68,7 +68,7 @@ class RunArrays:
 
     @cache_answer
     def field_values(self, name: str) -> np.ndarray:
-        """The field of RunRecord of that name, of every run, to look at: [M, P, R]."""
+        """The field of RunRecord of that name, of every run: [M, P, R], read-only, nan where a run is missing."""
         out = np.full(self.shape, np.nan)
         for where, record in self.records.items():
             out[where] = getattr(record, name)
@@ -100,7 +100,7 @@ class RunArrays:
 
     @cache_answer
     def feasibility_cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
-        """Feasibility-first summary of every contender on every problem: [M][P]."""
+        """Feasibility-first summary of every contender on every problem, or of their last populations: [M][P]."""
         prefix = "snapshot_" if snapshot else ""
         feasible = np.nan_to_num(self.field_values(prefix + "feasible")).astype(bool)
         f, nu = self.field_values(prefix + "f"), self.field_values(prefix + "nu")
@@ -109,7 +109,10 @@ class RunArrays:
 
     @cache_answer
     def sort_keys(self, metric: str) -> np.ndarray:
-        """Numbers that order the runs on each problem under a metric: [M, P, R]."""
+        """Numbers that order the runs on each problem, "score" by f + nu, else feasibility first: [M, P, R].
+
+        Less is better, nan is a missing run.
+        """
         if metric == "score":
             return self.score
         feasible = np.nan_to_num(self.field_values("feasible")).astype(bool)
@@ -121,7 +124,8 @@ class RunArrays:
     def rank_table(self, metric: str, among: np.ndarray | None = None) -> np.ndarray:
         """Rank of every contender on every problem, nan for those not ranked: [M, P].
 
-        metric is score or first; final and snapshot are the same over surviving populations.
+        metric is score or first; final and snapshot are the same over surviving populations. Ranked are contenders with
+        runs on every problem, of these the ones `among` [M], if given.
         """
         chosen = self.complete if among is None else self.complete & among
         out = np.full(self.shape[:2], np.nan)
@@ -138,7 +142,7 @@ class RunArrays:
 
     @cached_property
     def curves(self) -> dict[str, np.ndarray]:
-        """score, f and nu at every checkpoint, as read_curve() has them: [M, P, R, T]."""
+        """score, f and nu at every checkpoint, as read_curve() has them: [M, P, R, T]; nan without a curve."""
         out = {name: np.full((*self.shape, CURVE_POINTS), np.nan) for name in ("score", "f", "nu")}
         for (m, p, r), record in self.records.items():
             for name, values in read_curve(record.curve, record.score, record.f).items():
@@ -157,7 +161,10 @@ class RunArrays:
         return stats.share_of_gap(self.curves["score"], *self.anchors)
 
     def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Evaluations [G] and the actions of all runs [R, G] of a contender that has a policy."""
+        """Evaluations [G] of the first run and the actions [R, G] of all, of contender m on problem p.
+
+        Cut to the shortest; None where no action is stored.
+        """
         found = [
             read_actions(r.actions) for (i, j, _), r in sorted(self.records.items()) if (i, j) == (m, p) and r.actions
         ]
@@ -167,7 +174,7 @@ class RunArrays:
         return found[0][0, :length], np.stack([trace[1, :length] for trace in found])
 
     def best_design(self, m: int, p: int) -> tuple[RunRecord, np.ndarray] | None:
-        """The best run of a contender at a case, feasibility first, and its design."""
+        """The best run of contender m at case p, feasibility first, and its design; None without a run."""
         found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
         best = min(found, key=RunRecord.sort_key, default=None)
         return None if best is None else (best, read_design(best.x, self.cases[p].dim))

@@ -24,15 +24,21 @@ AT_BOUND = 1e-6  # of a bound, in shares of the box, that counts as being at it
 
 
 def write_report(result: Any, path: Any, title: str = "", author: str = "", notes: str = "") -> Path:
-    """Write the page of a result of minimize(), an Optimizer or a run folder; it needs nothing beside itself."""
+    """Write the page of a result of minimize(), an Optimizer or a run folder, over a file that is there; its path.
+
+    It needs nothing beside itself. A folder that is not there is an OSError.
+    """
     place = Path(path)
-    text = compose_run(result, title, author, notes)
+    text = compose_run_page(result, title, author, notes)
     place.write_text(text, encoding="utf-8", errors="backslashreplace")
     return place
 
 
-def compose_run(result: Any, title: str = "", author: str = "", notes: str = "") -> str:
-    """The whole page as text: the answer, how sure it is and what limits it first; the method's own words last."""
+def compose_run_page(result: Any, title: str = "", author: str = "", notes: str = "") -> str:
+    """The whole HTML page as text: the answer, how sure it is and what limits it first; the method's own words last.
+
+    Title, author and notes (a paragraph a line) are escaped, and left out where empty.
+    """
     every, run = result.evaluations, result.run
     parts = {
         "found": "The answer",

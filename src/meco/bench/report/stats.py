@@ -69,7 +69,7 @@ class Feasibility(NamedTuple):
 
 
 def summarize_feasibility(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> Feasibility:
-    """How often runs [R] were feasible, and how good; runs that are not there are nan in nu."""
+    """How often runs [R] were feasible, and how good; runs that are not there are nan in nu, and all nan gives nan."""
     there = ~np.isnan(nu)
     ok, bad = there & feasible, there & ~feasible
     if not there.any():
@@ -83,7 +83,10 @@ def summarize_feasibility(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -
 
 
 def feasibility_ranks(cells: list[Feasibility]) -> np.ndarray:
-    """Ranks of methods on one problem [M]: more feasible runs first, then smaller mean f, or violation if none."""
+    """Ranks of methods on one problem [M]: more feasible runs first, then smaller mean f, or violation if none.
+
+    nan for one without runs.
+    """
     rate = np.array([c.rate for c in cells])
     second = np.array([c.mean if c.rate > 0 else c.violation for c in cells])
     order = np.stack([-rate, second], axis=1)
@@ -99,7 +102,7 @@ class Friedman(NamedTuple):
 
 
 def friedman_test(table: np.ndarray) -> Friedman:
-    """Friedman's test on ranks [M, P] (Demšar 2006): all methods equal on all problems?"""
+    """Friedman's test on ranks [M, P] without nan (Demšar 2006): all methods equal on all problems? Needs SciPy."""
     m, p = table.shape
     spread = np.sum((table.mean(axis=1) - (m + 1) / 2) ** 2) * p
     variance = np.sum((table - (m + 1) / 2) ** 2) / (p * (m - 1))  # (m^2 + m) / 12 without ties
@@ -113,8 +116,8 @@ def critical_difference(methods: int, problems: int, alpha: float = ALPHA) -> fl
     return float(q * np.sqrt(methods * (methods + 1) / (6 * problems)))
 
 
-def cliques(average: np.ndarray, difference: float) -> list[tuple[int, int]]:
-    """Widest groups of methods, sorted by average rank, within the critical difference: (first, last)."""
+def find_cliques(average: np.ndarray, difference: float) -> list[tuple[int, int]]:
+    """Widest groups of methods within the critical difference: (first, last) places in average [M], which is sorted."""
     found: list[tuple[int, int]] = []
     for first in range(len(average)):
         last = first
@@ -136,7 +139,7 @@ def holm_correction(p: np.ndarray) -> np.ndarray:
 
 
 def wilcoxon_p(a: np.ndarray, b: np.ndarray) -> float:
-    """p of the two-sided signed-rank test on pairs [P]; 1 when they are all equal."""
+    """p of the two-sided signed-rank test on pairs [P] without nan; 1 when they are all equal. Needs SciPy."""
     if np.all(a == b):
         return 1.0
     return float(_scipy_stats().wilcoxon(a, b).pvalue)
@@ -175,7 +178,7 @@ class WinTieLoss(NamedTuple):
 
 
 def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> WinTieLoss:
-    """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction."""
+    """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction; less wins."""
     tallies = {"wins": 0, "ties": 0, "losses": 0}
     for a, b in zip(mine, other):
         if np.isnan(a).all() or np.isnan(b).all():
@@ -186,7 +189,10 @@ def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> W
 
 
 def pooled_ranks(values: np.ndarray) -> np.ndarray:
-    """Mean place of each method's runs among all runs on a problem, 0 best to 1 worst: [M, P, R] -> [M, P]."""
+    """Mean place of each method's runs among all runs on a problem, 0 best to 1 worst: [M, P, R] -> [M, P].
+
+    Missing runs are nan; nan for a method without any.
+    """
     m, p, _ = values.shape
     out = np.full((m, p), np.nan)
     for j in range(p):
@@ -200,7 +206,7 @@ def pooled_ranks(values: np.ndarray) -> np.ndarray:
 def bootstrap_interval(
     values: np.ndarray, level: float = 0.95, draws: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of values [n]; the values are drawn anew with replacement."""
+    """Percentile interval of the mean of values [n], n > 0; drawn anew with replacement, the same for the same seed."""
     values = np.asarray(values, dtype=np.float64)
     index = np.random.default_rng(seed).integers(len(values), size=(draws, len(values)))
     means = values[index].mean(axis=1)
@@ -209,7 +215,10 @@ def bootstrap_interval(
 
 
 def normalised_performance(score: np.ndarray) -> np.ndarray:
-    """The paper's UAV score: 1 for the best f+nu any run found on a mission, 0 for the worst; [M, P, R]."""
+    """The paper's UAV score: 1 for the best f+nu any run found on a mission, 0 for the worst; [M, P, R].
+
+    nan for a missing run; all are 1 where all found the same.
+    """
     with np.errstate(invalid="ignore"):
         finite = np.where(np.isfinite(score), score, np.nan)
         best = nan_min(finite, (0, 2))[:, None]  # [P, 1]
@@ -220,7 +229,10 @@ def normalised_performance(score: np.ndarray) -> np.ndarray:
 
 
 def share_of_gap(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T]."""
+    """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T].
+
+    The difference itself where S_0 is not above S_best.
+    """
     gap = np.where(first > best, first - best, 1.0)
     with np.errstate(invalid="ignore"):  # where nothing finite was found
         return (curves - best[:, None, None]) / gap[:, None, None]

@@ -20,7 +20,7 @@ class StoreError(MecoError, OSError):
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """The whole file or none of it."""
+    """Write the whole file or none of it, over one that is there; StoreError where the disk refuses."""
     try:
         write_text(path, content) if isinstance(content, str) else write_bytes(path, content)
     except OSError as error:
@@ -33,8 +33,8 @@ def has_store(folder: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def write_error(path: Path, error: sqlite3.Error) -> MecoError:
-    """What a failed write means for the user."""
+def explain_sqlite_error(path: Path, error: sqlite3.Error) -> MecoError:
+    """The error to raise for a failed write to a store: what it means for the user, and the way out."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
         return DamagedFile(f"{path} is not a results file of meco: {error}")

@@ -24,7 +24,7 @@ class CampaignProgress:
         self._took: dict[str, float] = {}
 
     def count_finished(self, task: RunGroup, seconds: float) -> None:
-        """A task came back after so many seconds of work; 0 where it failed."""
+        """Count a task that came back after so many seconds of work, 0 where it failed, and show the line if due."""
         self.done += len(task.runs)
         self._left[task.method] = max(0.0, self._left.get(task.method, 0.0) - task.guessed_seconds)
         if seconds > 0:
@@ -47,7 +47,7 @@ class CampaignProgress:
         self.workers = count
 
     def show(self, last: bool = False) -> None:
-        """The line, where it is time for one."""
+        """Write the line where it is time for one, and never if quiet; the last is always written and ended."""
         if self._quiet or not (last or self._line.due):
             return
         left = self.seconds_left()

@@ -40,7 +40,10 @@ def sample_curve(trace: Mapping[str, np.ndarray], ends: tuple[float, float, floa
 
 
 def read_curve(blob: bytes, score: float, f: float) -> dict[str, np.ndarray]:
-    """score, f and nu of a run that ended with this score and f, at every checkpoint: [T]; nan without a curve."""
+    """score, f and nu of a run that ended with this score and f, at every checkpoint: [T]; nan where blob is empty.
+
+    A blob of another length is an error.
+    """
     if len(blob) not in (0, 8 * len(CURVE_NAMES) * CURVE_POINTS):
         raise DamagedFile(f"the curve of a run is damaged: {len(blob)} bytes")
     above = np.frombuffer(blob, dtype="<f8") if blob else np.full(len(CURVE_NAMES) * CURVE_POINTS, np.nan)

@@ -49,7 +49,7 @@ class RunExecutor:
         return 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Hand out a task: the future of work(task)."""
+        """Do a task now: the finished future of work(task); what it raises is raised here."""
         future: Future = Future()
         future.set_result(work(task))
         return future
@@ -98,7 +98,10 @@ class DaskExecutor(RunExecutor):
     gone = (CancelledError,)
 
     def __init__(self, address: str, workers: int) -> None:
-        """Connect to the scheduler at an address, or start a local cluster where it is empty."""
+        """Connect to the scheduler at an address, or start a local cluster of processes where it is empty.
+
+        Silences Dask's logs until close(). Raises Unreachable where no scheduler answers.
+        """
         distributed = load_extra("distributed", "dask", "the dask executor")
         from distributed.scheduler import KilledWorker
 
@@ -129,7 +132,7 @@ class DaskExecutor(RunExecutor):
         return self._pool.submit(work, task)
 
     def close(self, now: bool = False) -> None:
-        """End client and cluster, and let Dask log as it did before."""
+        """End client and a cluster of our own, and let Dask log as it did before; raises nothing."""
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)
         for part in filter(None, (self._client, self._cluster)):
@@ -140,7 +143,7 @@ class DaskExecutor(RunExecutor):
 
 
 def _start_local_cluster(distributed: Any, workers: int) -> Any:
-    """A Dask cluster of single-threaded processes on this machine."""
+    """Start a Dask cluster of single-threaded processes on this machine; changes Dask's allowed-failures."""
     import dask
 
     dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
@@ -151,7 +154,10 @@ def _start_local_cluster(distributed: Any, workers: int) -> Any:
 
 
 def start_executor(spec: str = "processes", workers: int | None = None) -> RunExecutor:
-    """The workers that `--executor` names: serial, processes, dask or dask:tcp://host:port."""
+    """Start the workers that `--executor` names: serial, processes, dask or dask:tcp://host:port.
+
+    workers None: one for each core that this process may use. Other names and less than 1 worker are errors.
+    """
     if workers is not None and workers < 1:
         raise InvalidInput(f"--workers must be at least 1; got {workers}")
     kind, _, address = spec.partition(":")

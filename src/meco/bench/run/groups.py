@@ -63,7 +63,10 @@ class GroupOutcome:
 
 
 def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[RunGroup]:
-    """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end."""
+    """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end.
+
+    files are users' problems, name -> path; [] for no runs. Every run is in one task.
+    """
     wanted = list(runs)
     fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
     alike: dict[tuple, list[Run]] = {}
@@ -120,7 +123,10 @@ def _error_text(error: Exception) -> str:
 
 
 def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
-    """What the engine is told: pins are dropped, differing policies become a list, hidden features a mask."""
+    """Options for the engine of runs that a group may hold: pins are dropped, differing policies become a list.
+
+    Hidden features become a mask over the policy of the first run, which is loaded from its file.
+    """
     options = json.loads(runs[0].options)
     hidden = options.pop("hidden", None)
     if not isinstance(options.get("policy"), str):  # none, or constants

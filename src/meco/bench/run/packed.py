@@ -25,8 +25,8 @@ LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 
 
-def keep_shown(contents: StoreContents) -> StoreContents:
-    """The same contents with the curves, actions and designs that its views need."""
+def drop_unshown(contents: StoreContents) -> StoreContents:
+    """A copy in which runs keep the curves, actions and designs that views need; elsewhere these are b""."""
     steered = {run for run in _find_shown(contents, {"actions"}) if contents.runs[run].actions}
     designs = _choose_designs(contents)
     curves = _choose_curves(contents).intersection(_find_shown(contents, SHOW_CURVES)) | steered
@@ -72,7 +72,7 @@ def _without_seed(run: Run) -> tuple[str, str, TestCase]:
 
 
 def _group_runs(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator[list[Run]]:
-    """The runs that have something in common."""
+    """The runs of equal key together, in the order of their first ones."""
     groups: dict[Hashable, list[Run]] = {}
     for run in runs:
         groups.setdefault(key(run), []).append(run)
@@ -85,7 +85,10 @@ def compress(content: bytes) -> bytes:
 
 
 def decompress(path: Path) -> bytes:
-    """The database in a file that others may have made; xz notices what changed in it since."""
+    """The database in a file that others may have made; xz notices what changed in it since.
+
+    A missing, damaged or too large file is an error.
+    """
     try:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
         content = unpacker.decompress(read_regular(path, LARGEST_FILE), LARGEST_CONTENT)

@@ -20,7 +20,14 @@ from meco.bench.plan.plan_schema import SESSION
 from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
-from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE, StoreError, has_store, write_atomically, write_error
+from meco.bench.run.campaign_folder import (
+    PACKED_FILE,
+    STORE_FILE,
+    StoreError,
+    explain_sqlite_error,
+    has_store,
+    write_atomically,
+)
 from meco.bench.run.run_record import RunRecord, check_record
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
@@ -46,11 +53,11 @@ def read_results(folder: str | os.PathLike[str]) -> StoreContents:
 
 
 def write_packed(contents: StoreContents, path: Path) -> Path:
-    """Write what reports need of these contents as one small file."""
+    """Write what reports need of these contents as one small file, over one that is there; its path."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     _create(db, contents.meco)
     with ResultStore(db, path) as store:
-        store.merge(packed.keep_shown(contents))
+        store.merge(packed.drop_unshown(contents))
         write_atomically(path, packed.compress(store.as_bytes()))
     return path
 
@@ -75,7 +82,10 @@ class ResultStore:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> ResultStore:
-        """The results of a folder: its store, or the packed one where that is all there is."""
+        """The results of a folder to read: its store, or the packed one, unpacked in memory, if that is all there is.
+
+        A folder without either, and a file that is not ours, are errors.
+        """
         path = Path(folder) / STORE_FILE
         if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
             return cls(_connect(path), path)
@@ -88,7 +98,8 @@ class ResultStore:
     def open_campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """A folder to add results to: made where it is missing, refused where it is not ours to add to.
 
-        Where a folder has the packed store alone, its runs count as done: it is unpacked first.
+        Where a folder has the packed store alone, its runs count as done: it is unpacked first. Holds the folder's
+        lock until close(); a folder that another process holds is an error.
         """
         path = Path(folder) / STORE_FILE
         try:
@@ -132,7 +143,7 @@ class ResultStore:
             raise DamagedFile(f"{self.path} is not a results file of meco: its tables are others")
 
     def close(self) -> None:
-        """Let go of the file and of the folder."""
+        """Close the database and release the folder's lock; a second call does nothing."""
         self._db.close()
         if self._lock is not None:
             self._lock.release()
@@ -156,7 +167,7 @@ class ResultStore:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise write_error(self.path, error) from error
+                raise explain_sqlite_error(self.path, error) from error
             raise
 
     def add_runs(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
@@ -168,7 +179,7 @@ class ResultStore:
                 db.execute("DELETE FROM failures WHERE run = ?", (name,))
 
     def add_failures(self, runs: Iterable[Run], reason: str) -> None:
-        """Keep why these runs have no result."""
+        """Keep why these runs have no result, in place of an earlier reason."""
         with self._writing() as db:
             rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
@@ -190,7 +201,10 @@ class ResultStore:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(session)))
 
     def merge(self, other: StoreContents) -> int:
-        """Add the results of another folder, of the same version, to this one; the number of runs that are new."""
+        """Add the results of another folder to this one; the number of runs that are new.
+
+        A run that both have stays as it is here. Results of another version are an error.
+        """
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
                 f"{self.path.parent} holds results of meco {self.read_meta('meco')}, and these are of meco "
@@ -211,7 +225,7 @@ class ResultStore:
     # -- reading -------------------------------------------------------------------------
 
     def contents(self) -> StoreContents:
-        """Everything at once, as a report wants it; every row is checked."""
+        """Everything at once, as a report wants it; every row is checked, and a damaged one is an error."""
         try:
             for (said,) in self._db.execute("PRAGMA quick_check(1)"):
                 if said != "ok":
@@ -226,7 +240,7 @@ class ResultStore:
         return self._db.serialize()
 
     def read_meta(self, name: str) -> str | None:
-        """A fact about the store: its format, the version that wrote it."""
+        """A fact about the store by name: "format", or "meco", the version that wrote it; None for other names."""
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         if found and not isinstance(found[0], str):
             raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
@@ -258,7 +272,7 @@ class ResultStore:
         ]
 
     def sessions(self) -> dict[str, dict[str, Any]]:
-        """With what and where results were made."""
+        """With what and where results were made, by the names of sessions; DamagedFile for other facts than SESSION."""
         rows, where = self._db.execute("SELECT * FROM sessions ORDER BY id"), f"{self.path}: sessions"
         found = {str(name): parse_json(facts, where) for name, facts in rows}
         check(found, {str: SESSION}, where)
@@ -266,7 +280,7 @@ class ResultStore:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A store to read, changed by nothing but what SQLite must do after a crash."""
+    """A store to read, changed by nothing but what SQLite must do after a crash; an error where no file is."""
     if not path.exists():
         raise InvalidInput(
             f"{path.parent} holds no results: {STORE_FILE} is missing; meco reproduce or bench makes one"
@@ -279,12 +293,15 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether nothing was ever written: the file is new, or its making was cut short."""
+    """Whether nothing was ever written: the file is new, or its making was cut short.
+
+    A file that SQLite cannot read closes db and is an error.
+    """
     try:
         return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
     except sqlite3.Error as error:
         db.close()
-        raise write_error(path, error) from error
+        raise explain_sqlite_error(path, error) from error
 
 
 def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
@@ -299,7 +316,7 @@ def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None
             raise
         with contextlib.suppress(OSError):
             path.unlink()
-        raise write_error(path, error) from error
+        raise explain_sqlite_error(path, error) from error
 
 
 def _storable(value: Any) -> Any:

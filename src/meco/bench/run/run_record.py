@@ -50,7 +50,7 @@ class RunRecord:
 
     @classmethod
     def from_result(cls, run: Result, problem: Problem, budget: int, seconds: float) -> RunRecord:
-        """The record of a finished run."""
+        """The record of a finished run by solve(), which took so many seconds; large designs in single precision."""
         trace, paper = run.trace, run.paper
         assert paper is not None, "runs on problems of suites have it"
         survivor = paper.snapshot
@@ -79,7 +79,10 @@ class RunRecord:
 
 
 def check_record(seed: int, values: Mapping[str, Any], where: str) -> RunRecord:
-    """A record from the values of a store that others may have made, each of the kind that it must be."""
+    """A record from the values of a store that others may have made; DamagedFile for a value of another kind.
+
+    None among numbers reads as nan, since SQLite has no nan.
+    """
     kinds = {"feasible": int, "snapshot_feasible": int, "nfev": int, "nfail": int, "notes": str, "x": bytes}
     kinds |= {"curve": bytes, "actions": bytes, "feasible_at": int}
     made = dict(values)
@@ -113,14 +116,14 @@ def sample_actions(trace: Mapping[str, np.ndarray], spent: int) -> bytes:
 
 
 def read_actions(blob: bytes) -> np.ndarray:
-    """Evaluations and actions: [2, G]."""
+    """Evaluations and actions: [2, G], G = 0 of an empty blob; a damaged one is an error."""
     if len(blob) % 8:
         raise DamagedFile(f"the actions of a run are damaged: {len(blob)} bytes")
     return np.frombuffer(blob, dtype="<f4").astype(np.float64).reshape(2, -1)
 
 
 def read_design(blob: bytes, dim: int) -> np.ndarray:
-    """The design of a run in double precision: [D]."""
+    """The design of a run in double precision: [D]; DamagedFile where blob has not dim numbers."""
     if len(blob) not in (8 * dim, 4 * dim):
         raise DamagedFile(f"the design of a run is damaged: {len(blob)} bytes for {dim} variables")
     return np.frombuffer(blob, dtype="<f8" if len(blob) == 8 * dim else "<f4").astype(np.float64)

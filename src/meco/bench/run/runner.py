@@ -49,7 +49,10 @@ class Summary:
 def run_campaign(
     experiments: Sequence[Experiment], store: ResultStore, workers: RunExecutor, quiet: bool = False
 ) -> Summary:
-    """Run whatever of the experiments the store does not hold yet."""
+    """Run whatever of the experiments the store does not hold yet, and add it there as it comes.
+
+    The experiments and this session are noted in the store too. Runs that fail are in the summary and the store.
+    """
     experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
     files = {name: path for e in experiments for name, path in e.files.items()}
@@ -88,7 +91,7 @@ class _Campaign:
         self._hopeless: dict[tuple[str, str], str] = {}  # method and options -> why
 
     def run_all(self, tasks: list[RunGroup]) -> None:
-        """Hand out tasks as workers become free and keep what comes back, in the order it comes."""
+        """Hand out tasks as workers become free and store what comes back, as it comes, until none is left."""
         self._waiting.extend(tasks)
         active: dict[Future, RunGroup] = {}
         while self._waiting or self._suspects or active:
@@ -118,7 +121,7 @@ class _Campaign:
                 active[self.workers.submit(run_group, task)] = task
 
     def _collect(self, future: Future, task: RunGroup) -> bool:
-        """Keep what a finished task brought; False where its worker was lost."""
+        """Store what a finished task brought; False where its worker was lost. Unreachable where all of them are."""
         try:
             outcome = future.result()
         except self.workers.lost:
@@ -198,7 +201,7 @@ def _installed_versions(*packages: str) -> dict[str, str]:
 
 
 def _processor_name() -> str:
-    """What the system calls its processor."""
+    """What the system calls its processor; "unknown" where it does not say."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
         for line in lines:
             if line.startswith("model name"):

@@ -53,7 +53,7 @@ class RuleAgent(Agent):
         self.decide = decide
 
     def act(self, seen: Observation) -> np.ndarray:
-        """Ask for each run by itself."""
+        """theta and share [B, 2] by asking for each run by itself; check_actions() judges what came."""
         answers = [self.decide(seen.by_name(b)) for b in range(len(seen.s))]
         rows = [(a["theta"], a["share"]) if isinstance(a, Mapping) else a for a in answers]
         return np.array(rows, dtype=np.float64)
@@ -88,7 +88,7 @@ class PredictAgent(Agent):
         self.model = model
 
     def act(self, seen: Observation) -> np.ndarray:
-        """Values, or indices into the grid of the controls where the agent chooses among them."""
+        """theta and share [B, 2] from predict(), whose integers are indices into the grid of the controls."""
         try:
             found = self.model.predict(seen.s.astype(np.float32), deterministic=True)
         except TypeError:
@@ -124,6 +124,7 @@ class PipeAgent(Agent):
     """
 
     def __init__(self, command: Sequence[str], folder: Path | None = None) -> None:
+        """Start the process in a folder and greet it; InvalidInput where it does not start or answer."""
         self.command = [str(word) for word in command]
         try:
             self.process = subprocess.Popen(
@@ -141,7 +142,7 @@ class PipeAgent(Agent):
         self._send({"begin": runs})
 
     def act(self, seen: Observation) -> np.ndarray:
-        """Ask it for all runs at once."""
+        """theta and share by asking for all runs at once; waits for the answer."""
         asked: dict[str, Any] = {"s": seen.s.tolist()}
         if self.sets:
             asked |= {"points": seen.points.tolist(), "constraints": seen.constraints.tolist()}
@@ -149,7 +150,7 @@ class PipeAgent(Agent):
         return np.array(self._receive()["actions"], dtype=np.float64)
 
     def close(self) -> None:
-        """Close its input, and wait for it to end."""
+        """Close its input, wait for it to end, and kill it after 10 seconds."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -158,7 +159,7 @@ class PipeAgent(Agent):
             self.process.kill()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        """A line to the process."""
+        """Write a line to the process; InvalidInput where it has ended."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(message) + "\n")
@@ -167,7 +168,7 @@ class PipeAgent(Agent):
             raise InvalidInput(f"the agent {self.command} has ended; its own output says why") from error
 
     def _receive(self) -> dict[str, Any]:
-        """A line from the process."""
+        """Wait for a line from the process; InvalidInput where it is no JSON object, or the process has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         try:
@@ -177,7 +178,10 @@ class PipeAgent(Agent):
 
 
 def load_agent(text: str, seconds: float, seed: int, make_env: Callable[..., Any]) -> tuple[Agent, str, str]:
-    """An agent, its name and the digest of its file: from a file, or by the name of an entry point."""
+    """An agent, its name and the digest of its file: from a file, which is executed, or an entry point's name.
+
+    One that trains does so now, for so many seconds. A name that is neither is an error.
+    """
     if text.endswith(".py"):
         module: Any = load_file(text)
         return make_agent(module, seconds, seed, make_env, Path(text).parent), Path(text).stem, file_digest(text)
@@ -194,17 +198,23 @@ def load_agent(text: str, seconds: float, seed: int, make_env: Callable[..., Any
 def make_agent(
     offered: Any, seconds: float, seed: int, make_env: Callable[..., Any], folder: Path | None = None
 ) -> Agent:
-    """The agent that a module or an object offers; a training is timed."""
+    """The agent that a module or an object offers; one with train() is trained first, and the time kept with it.
+
+    folder is where a process starts. What offers nothing is an error.
+    """
     began = time.monotonic()
     if callable(getattr(offered, "train", None)):
         offered = type("Trained", (), {"agent": offered.train(make_env, seconds, seed)})
-    agent = _adapt(offered, folder)
+    agent = _wrap_agent(offered, folder)
     agent.training_seconds = time.monotonic() - began
     return agent
 
 
-def _adapt(offered: Any, folder: Path | None) -> Agent:
-    """The first thing that is offered, by its name."""
+def _wrap_agent(offered: Any, folder: Path | None) -> Agent:
+    """An Agent around the first of OFFERS that a module or object has; one without any is an error.
+
+    A command is started, a class is instantiated.
+    """
     if (command := getattr(offered, "command", None)) is not None:
         return PipeAgent(command, folder)
     if (policy := getattr(offered, "policy", None)) is not None:

@@ -47,7 +47,10 @@ class Observation:
 
 
 def _read_archive(episode: TrustRegionEpisode) -> tuple[Any, ...]:
-    """Points [B, N, D] in the unit cube, f [B, N], violations [B, N, C], failed [B, N] and which is best [B]."""
+    """Points [B, N, D], f and constraints [B, N, 1 + C], violations [B, N, C], failed [B, N], best [B].
+
+    Points lie in the unit cube; best is an index, feasibility first; a failed point is the best only where all failed.
+    """
     archive = episode.engine.archive
     x, y, failed = (to_numpy(part) for part in (archive.x, archive.y, archive.failed))
     g, h = y[..., 1 : 1 + archive.n_ineq], y[..., 1 + archive.n_ineq :]
@@ -63,7 +66,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 
 
 def point_tokens(episode: TrustRegionEpisode) -> np.ndarray:
-    """The newest points that the models know as tokens: [B, 64, 6]."""
+    """The newest points that the models know as tokens, newest first (POINT_NAMES): [B, 64, 6], zeros behind them."""
     x, y, c, failed, best = _read_archive(episode)
     runs, count, dim = x.shape
     nu = np.where(failed, np.inf, c.sum(axis=-1))
@@ -77,7 +80,7 @@ def point_tokens(episode: TrustRegionEpisode) -> np.ndarray:
 
 
 def constraint_tokens(episode: TrustRegionEpisode) -> np.ndarray:
-    """The constraints as tokens: [B, C, 5]."""
+    """The constraints as tokens (CONSTRAINT_NAMES): [B, C, 5]; failed points count for nothing."""
     _, y, c, failed, best = _read_archive(episode)
     values, runs = y[..., 1:], np.arange(len(y))
     there = ~failed[..., None]

@@ -42,7 +42,10 @@ CHANCE_STREAM = 7  # of the behaviours' own draws, beside the seed of an episode
 def record_batch(
     problems: Sequence[JudgedProblem], seeds: Sequence[int], ways: Sequence[tuple[str, Agent]], sets: bool
 ) -> dict[str, Any]:
-    """Episodes in lockstep on problems of one shape, each under its own behaviour, as the arrays of a file."""
+    """Episodes in lockstep on problems of one shape, each under its own behaviour, as the arrays of a file.
+
+    problems, seeds and ways have one entry for each episode; with sets, tokens of every moment are among the arrays.
+    """
     episode = TrustRegionEpisode([p.problem for p in problems], seeds, problems[0].budget)
     s, over = np.asarray(episode.reset()), False
     chance = np.random.default_rng([int(seeds[0]), CHANCE_STREAM])
@@ -94,7 +97,10 @@ def record_episodes(
     sets: bool,
     report: Callable[[str], Any] = lambda line: None,
 ) -> list[Path]:
-    """A file for each shape of problem, every problem under every behaviour, and episodes.json that describes them."""
+    """Write a file for each shape of problem, every problem under every behaviour, and episodes.json about them.
+
+    Makes the folder and replaces files of these names; seeds count up from `seed`. The .npz files come back.
+    """
     out.mkdir(parents=True, exist_ok=True)
     groups: dict[Any, list[JudgedProblem]] = {}
     for problem in problems:

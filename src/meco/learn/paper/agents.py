@@ -54,6 +54,7 @@ class Agents:
     """Policies k = 0..K-1 with E episodes each: networks, memory and one random stream per policy."""
 
     def __init__(self, configs: Sequence[TrainingConfig]) -> None:
+        """New networks and empty memories for policies that train in one batch (check_lockstep)."""
         first, learner = configs[0], configs[0].learner
         self.episodes, self.batch, self.device = first.parallel_episodes, learner.batch, first.device
         self.rng = Streams([c.seed for c in configs])
@@ -108,7 +109,7 @@ class Agents:
         return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
 
     def keep_policies(self, policies: Sequence[int]) -> None:
-        """Go on with some of the policies only."""
+        """Drop all policies but those of these rows; their networks, memories and streams stay as they are."""
         rows = torch.tensor(policies, device=self.device)
         self.learner.keep_policies(rows)
         self.replay.keep_policies(rows)
@@ -126,7 +127,7 @@ class Agents:
         return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
-        """Go on from arrays() and counters()."""
+        """Go back to what arrays() and counters() gave; DamagedFile for arrays of another shape or type."""
         for name, mine in self.arrays().items():
             if (arrays[name].shape, arrays[name].dtype) != (mine.shape, mine.dtype):
                 raise DamagedFile(f"{name} must be {mine.shape} of {mine.dtype}; got {arrays[name].shape}")
@@ -145,7 +146,10 @@ class RoundStatistics(NamedTuple):
 
 
 def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> RoundStatistics:
-    """Play all episodes of a round to their end, learning at every step; the host reads no number on the way."""
+    """Play all episodes of a round to their end, learning at every step; the host reads no number on the way.
+
+    Resets and steps the environment, and changes the agents' networks and memories.
+    """
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:

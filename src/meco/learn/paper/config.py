@@ -96,7 +96,7 @@ class TrainingConfig(Settings):
     minimums: ClassVar = {"epochs": 1, "parallel_episodes": 1, "seed": 0}
 
     def __post_init__(self) -> None:
-        """Refuse settings that do not go together."""
+        """Refuse settings that do not go together: compiled on "cpu", a broken last round, a budget without a step."""
         super().__post_init__()
         if self.compiled and self.device == "cpu":
             raise InvalidInput("formulas are compiled for a torch device; got device='cpu'")

@@ -45,6 +45,7 @@ class Curriculum:
     """
 
     def __init__(self, config: TrainingConfig, generator: np.random.Generator) -> None:
+        """Nothing played yet; the generator is drawn from at every plan, and belongs to the caller."""
         self.config, self._generator = config, generator
         self.references = ReferenceObjective()  # f~* of each training problem
         self.rows: list[dict[str, Any]] = []
@@ -69,7 +70,7 @@ class Curriculum:
         return seeds
 
     def _plan_episode(self) -> EpisodePlan:
-        """The next episode; the order of draws is part of a seed's training."""
+        """Take the next episode from the epoch, a new one where that is over; the order of draws is part of a seed."""
         if not self.queue:
             names = self.config.task.problems
             self.queue = [names[i] for i in self._generator.permutation(len(names))]
@@ -78,7 +79,7 @@ class Curriculum:
         return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
     def add_outcomes(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
-        """Take note of episodes that ended; f~* of their problems may fall."""
+        """Count episodes that ended, and log an epoch that is complete; f~* of their problems may fall."""
         self.references.update([j.problem for j in jobs], np.array([o.best_objective for o in outcomes]))
         for job, outcome in zip(jobs, outcomes, strict=True):
             self.epoch.append((job.problem, outcome))
@@ -98,7 +99,7 @@ class Curriculum:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state()."""
+        """Go back to what state() gave; the generator's state is its owner's."""
         self.references = ReferenceObjective(state["references"])
         self.rows, self.played, self.queue = state["rows"], state["played"], state["queue"]
         self.epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]

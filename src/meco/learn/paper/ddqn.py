@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, view_layers
+from meco.learn.paper.torch_network import Pass, forward, init_networks, view_layers, weight_gradient
 from meco.policies.network import PAPER_SHAPE, NetworkShape
 
 BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
@@ -21,7 +21,7 @@ BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread inside the block: faster for small tensors, and the same bits every time."""
+    """Torch on one thread inside the block, as before after it: faster for small tensors, and always the same bits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -87,6 +87,7 @@ class Learner:
         sigmoid: bool = False,
         device: str = "cpu",
     ) -> None:
+        """Draw a network for each seed; targets begin as copies, moments at 0."""
         self.shape, self.settings, self.copy_every, self.sigmoid = shape, settings, copy_every, sigmoid
         self.online = init_networks(seeds, shape).to(device)
         self.target = self.online.clone()
@@ -130,7 +131,7 @@ class Learner:
         return loss
 
     def loss_and_gradient(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Mean squared error of each policy [K] and its derivative by the weights [K, P]."""
+        """Mean squared error of each policy [K] and its derivative by the weights [K, P]; changes nothing."""
         size = batch.s.shape[1]
         seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), self.sigmoid)
         here, q_next = Pass(seen.hidden[:, :size], seen.q[:, :size]), seen.q[:, size:]
@@ -139,10 +140,10 @@ class Learner:
         action = batch.action[..., None]
         error = here.q.gather(-1, action) - y[..., None]
         dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
-        return error.square().flatten(1).mean(1), gradient(self._online, batch.s, here, dq, self.sigmoid)
+        return error.square().flatten(1).mean(1), weight_gradient(self._online, batch.s, here, dq, self.sigmoid)
 
     def _descend(self, slope: Tensor, step: LearningSteps) -> None:
-        """AdamW: moments with bias correction, weight decay apart from the gradient."""
+        """Change moments and online networks by AdamW: bias correction, weight decay apart from the gradient."""
         self.first.lerp_(slope, 1.0 - BETA1)
         self.second.mul_(BETA2).addcmul_(slope, slope, value=1.0 - BETA2)
         spread = self.second.sqrt().div_(step.second).add_(ADAM_EPS)
@@ -150,14 +151,14 @@ class Learner:
         self.online.sub_((step.rate / step.first) * (self.first / spread))
 
     def keep_policies(self, policies: Tensor) -> None:
-        """Go on with some of the policies only, given by their present rows."""
+        """Drop all policies but those of these rows [n]."""
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
         self.settings = StackedSettings(*(v[policies] for v in self.settings))
         self._derive_constants()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:
-        """Go on from saved tensors."""
+        """Go back to saved tensors (TENSORS, of the present shapes) after so many steps."""
         for name in self.TENSORS:
             getattr(self, name).copy_(saved[name])
         self.steps = steps

@@ -62,6 +62,7 @@ class Episode:
         engine: Callable[..., RuleEngine] = Shade,
         **options: Any,
     ) -> None:
+        """Nothing is evaluated before reset(). budget None: 50 D; options go to the engine. Unknown names fail."""
         self.problem = get_problem(problem) if isinstance(problem, str) else problem
         self.seeds = list(seeds)
         dim = self.problem.dim if isinstance(self.problem, Problem) else self.problem[0].dim
@@ -75,7 +76,10 @@ class Episode:
         self._over = True  # until the first reset
 
     def reset(self, seeds: Iterable[int] | None = None) -> Array:
-        """Evaluate first populations and give their features s [B, 10]; the same seeds unless new ones come."""
+        """Begin anew: evaluate first populations and give their features s [B, 10]; the same seeds if none come.
+
+        A budget that ends with the first populations is an error.
+        """
         self._over = True  # unless the first populations can be evaluated
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng, self._evaluator = self._make_evaluator()
@@ -100,7 +104,10 @@ class Episode:
         return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
 
     def step(self, actions: Any) -> tuple[Array, Array, Array]:
-        """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
+        """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B].
+
+        actions [B] outside the decoder's range, and a step after the end, are errors. The last step may lower f~*.
+        """
         if self._over:
             raise InvalidInput("no episode is running, or its last step failed: call reset() first")
         before, wanted = self._summarize_step(), self._check_actions(actions)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def make_mixed_reward(names: Sequence[str]) -> Reward:
-    """One reward whose run b is rewarded by names[b]."""
+    """One reward whose run b is rewarded by names[b]; an unknown name is an error."""
     kinds = _runs_by_kind(names, REWARDS)
     if len(kinds) == 1:
         return kinds[0][0]

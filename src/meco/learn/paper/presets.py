@@ -24,7 +24,7 @@ Preset = Callable[[int], list[TrainingConfig]]  # from a seed
 
 
 def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
-    """The problems of a suite but for those held out."""
+    """The problems of a suite but for those held out, which must be of it."""
     for name in held_out:
         if name not in SUITES[suite]:
             raise UnknownName(f"problem of {suite}", name, SUITES[suite])
@@ -94,7 +94,7 @@ def configs_for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig
 
 
 def select_configs(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
-    """Some of the policies, by name: a share of the folds for one process among several."""
+    """Some of the policies, by name and in that order: a share of the folds for one process; others are errors."""
     known = {c.name: c for c in configs}
     for name in names:
         if name not in known:

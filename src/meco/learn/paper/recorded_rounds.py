@@ -35,6 +35,7 @@ class IndexedEpisode(Episode):
         self._chosen = problems, rng, which
 
     def _make_evaluator(self) -> tuple[Streams, Evaluator]:
+        """The prepared streams from their beginning, and an evaluator on the problems chosen by index."""
         problems, rng, which = self._chosen
         rng.rewind()
         problems.choose(which)
@@ -48,6 +49,7 @@ class RecordedRounds(Rounds):
     """Rounds on problems that never change, recorded once and replayed."""
 
     def __init__(self, configs: Sequence[TrainingConfig], agents: Agents) -> None:
+        """Load every problem onto the device; nothing is recorded yet."""
         super().__init__(configs, agents)
         runs, xp, device = len(agents) * agents.episodes, self.options["xp"], agents.device
         fixed_problems = self.fixed_problems()
@@ -60,7 +62,10 @@ class RecordedRounds(Rounds):
         self._recorded: RecordedWork[RoundResult] | None = None
 
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
-        """The first rounds step by step, the others by replaying a recording, which fills the same result again."""
+        """The first rounds step by step, the others by replaying a recording.
+
+        A replay fills the same result again: read it before the next one.
+        """
         self._rng.begin([job.seed for job in jobs])
         self._which.copy_(torch.tensor([self._problem_numbers[job.problem, str(job.instance)] for job in jobs]))
         self._references.copy_(torch.from_numpy(references))

@@ -73,7 +73,7 @@ class ReplayMemory:
         self.rows.index_copy_(1, column, torch.cat([s, s_next, numbers], dim=-1)[:, None])
 
     def read(self, rows: Tensor) -> Batch:
-        """The transitions in rows [K M] of the memory of all policies, policy by policy."""
+        """A copy of the transitions in rows [K M] of the memory of all policies, policy by policy."""
         found = self.rows.flatten(0, 1)[rows].unflatten(0, (self.rows.shape[0], -1))
         n = self.features
         return Batch(
@@ -81,7 +81,7 @@ class ReplayMemory:
         )  # fmt: skip
 
     def add(self, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, last: bool) -> None:
-        """Store one transition of each policy in place of the oldest."""
+        """Store one transition of each policy, s and s_next [K, S], action and reward [K]; the oldest goes if full."""
         column = torch.tensor([self.written % self.capacity], device=self.rows.device)
         self.write(column, s, action, reward, s_next, last)
         self.written += 1

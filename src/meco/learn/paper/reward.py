@@ -71,7 +71,10 @@ def sum_reward(before: StepSummary, after: StepSummary, initial: Reference, f_st
 
 
 def score_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
-    """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
+    """Decrease of the least f + nu as a share of its first value, in [-1, 1]: [B].
+
+    Unclipped, an episode's return is the paper's training gain.
+    """
     return _clip_reward(
         (before.score - after.score) / namespace(f_star).clip(abs(before.first_score), min=MIN_DENOMINATOR)
     )
@@ -90,7 +93,7 @@ REWARDS: Registry[Reward] = Registry(
 
 
 def reward_function(name: str) -> Reward:
-    """The reward of that name: (before, after, initial, f_star) -> [B].
+    """The reward of that name, or an error: (before, after, initial, f_star) -> [B].
 
     >>> from meco.learn.paper.reward import reward_function
     >>> reward_function("r2").__name__
@@ -114,7 +117,7 @@ class ReferenceObjective:
         return np.array([self.least.get(key, np.inf) for key in keys])
 
     def update(self, keys: Iterable[Hashable], values: np.ndarray) -> None:
-        """Take the least f_best [B] of episodes that ended."""
+        """Lower f~* of these problems to f_best [B] of episodes that ended, where that is less; nan changes nothing."""
         for key, value in zip(keys, values, strict=True):
             if value < self.least.get(key, np.inf):  # false for nan
                 self.least[key] = float(value)

@@ -31,6 +31,7 @@ class Rounds(ABC):
     """Plays the rounds of policies that go on together."""
 
     def __init__(self, configs: Sequence[TrainingConfig], agents: Agents) -> None:
+        """For policies that train in one batch, and their agents, which a round changes."""
         self.configs, self.agents = configs, agents
         self.problems: dict[tuple[str, str | int], Problem] = {}  # policies that play the same instance share one
         each = [c for c in configs for _ in range(agents.episodes)]
@@ -56,7 +57,7 @@ class Rounds(ABC):
         """Draw what the next round's episodes will ask for, if they are known to have these seeds."""
 
     def fixed_problems(self) -> dict[tuple[str, str], Problem]:
-        """Every problem of policies whose problems never change, by name and instance."""
+        """Every problem of policies whose problems never change, by name and instance; loads and keeps them."""
         tasks = [c.task for c in self.configs]
         keys = dict.fromkeys((name, task.instances) for task in tasks for name in task.problems)
         return {key: self.load_problem(EpisodePlan(*key, seed=0)) for key in keys}
@@ -76,7 +77,7 @@ class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
-        """A new batch of episodes, played to its end."""
+        """A new batch of episodes, played to its end on the host or a device, step by step."""
         problems, seeds = [self.load_problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
         return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

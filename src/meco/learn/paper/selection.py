@@ -21,7 +21,8 @@ def loss_on_training(trained: Trained, runs: Sequence[int] = SELECTION_SEEDS) ->
     """Mean over the training problems of log(mean f + nu at the end / mean f + nu of the first populations).
 
     The logarithm gives every problem the same weight. A mean of relative reductions would hardly tell
-    policies apart: most problems reduce by 99 percent under any of them.
+    policies apart: most problems reduce by 99 percent under any of them. Runs MeCO once for each problem and seed of
+    `runs`; means below MIN_SCORE count as that.
     """
     config = trained.config
     policy = Greedy(trained.weights, {"decoder": config.episode.decoder, "q_output": config.learner.q_output})
@@ -36,7 +37,10 @@ def loss_on_training(trained: Trained, runs: Sequence[int] = SELECTION_SEEDS) ->
 
 
 def choose_seed(candidates: Sequence[Trained], name: str) -> tuple[Trained, Mapping[str, float]]:
-    """The candidate that does best on its training problems, under this name, and the loss of each by seed."""
+    """The candidate that does best on its training problems, under this name, and the loss of each by seed.
+
+    Runs every candidate on all of them; the first of equals wins.
+    """
     losses = {str(c.config.seed): loss_on_training(c) for c in candidates}
     best = min(candidates, key=lambda c: losses[str(c.config.seed)])
     return best._replace(config=replace(best.config, name=name)), losses

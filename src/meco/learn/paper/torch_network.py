@@ -55,8 +55,11 @@ def forward(net: Weights, s: Tensor, sigmoid: bool = False) -> Pass:
     return Pass(hidden, torch.sigmoid(q) if sigmoid else q)
 
 
-def gradient(net: Weights, s: Tensor, activations: Pass, dq: Tensor, sigmoid: bool = False) -> Tensor:
-    """Derivative [K, P] of a loss by the weights, from its derivative by the Q values dq [K, M, A]."""
+def weight_gradient(net: Weights, s: Tensor, activations: Pass, dq: Tensor, sigmoid: bool = False) -> Tensor:
+    """Derivative [K, P] of a loss by the weights, from its derivative by the Q values dq [K, M, A].
+
+    activations are those of forward(net, s); neither is changed.
+    """
     if sigmoid:
         dq = dq * activations.q * (1.0 - activations.q)
     slope = torch.where(

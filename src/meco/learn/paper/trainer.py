@@ -86,6 +86,10 @@ class Trainer:
         save_every: float = 30.0,
         report: Callable[[TrainingStatus], Any] | None = None,
     ) -> None:
+        """A training from the start: resume() goes on from the checkpoint. save_every is in seconds.
+
+        Policies that cannot train in one batch are refused (check_lockstep).
+        """
         check_lockstep(configs)
         self.configs, self.save_every, self.report = list(configs), save_every, report
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -102,7 +106,10 @@ class Trainer:
         return sum(curriculum.played for curriculum in self.curricula)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> list[Trained]:
-        """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
+        """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back.
+
+        report is called after every round. A round that fails is TrainingFailed, the checkpoint at its beginning.
+        """
         began = saved = time.monotonic()
         before = self.played
         compiling = fusing() if self.configs[0].compiled else nullcontext()
@@ -154,7 +161,7 @@ class Trainer:
         return [outcome for found in outcomes for outcome in found]
 
     def _retire_finished(self) -> None:
-        """Take policies that have played all their episodes out of the batch."""
+        """Take policies that have played all their episodes out of the batch, and keep their weights in `ended`."""
         going = [row for row, k in enumerate(self._active) if not self.curricula[k].finished]
         if len(going) == len(self._active):
             return
@@ -193,7 +200,7 @@ class Trainer:
         return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
 
     def resume(self) -> None:
-        """Go on from the checkpoint, which must be of the same training."""
+        """Go back to the checkpoint; one of other settings, a missing or a damaged one is an error."""
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
         if state.get("configs") != [c.as_dict() for c in self.configs]:
@@ -208,7 +215,7 @@ class Trainer:
             raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
-        """Go on from what _snapshot() gave."""
+        """Go back to what _snapshot() gave; takes what belongs to finished policies out of arrays."""
         for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):
             curriculum.restore(saved)
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
@@ -220,7 +227,7 @@ class Trainer:
 
 
 def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
-    """One record per policy and episode."""
+    """One record per policy and episode, [K][E]; waits for a device."""
     reward, loss, actions = (to_numpy(part).tolist() for part in result.statistics)
     shape = result.statistics.reward.shape
     best, score = (to_numpy(part).reshape(shape).tolist() for part in (result.best_objective, result.score))
@@ -231,7 +238,7 @@ def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
 
 
 def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
-    """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
+    """Refuse none at all, and policies that cannot train in one batch, have one name, or want a device not there."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
     for setting in SHARED_SETTINGS:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def write_policy_and_log(
     folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
 ) -> Path:
-    """Write the log and the policy with its metadata; the path of the policy.
+    """Write the log and the policy with its metadata, over older ones; the path of the policy.
 
-    losses are those of the candidates it was chosen among, by seed.
+    Makes the folder. losses are those of the candidates it was chosen among, by seed.
     """
     config, folder = trained.config, Path(folder)
     settings = config.as_dict()
@@ -60,7 +60,7 @@ def log_text(config: TrainingConfig, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
-    """The settings and the epochs of a training log."""
+    """The settings and the epochs of a training log; an OSError without the file, DamagedFile for another one."""
     try:
         first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
         return TrainingConfig.from_dict(first["training"]), rows
@@ -69,7 +69,10 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
 
 
 def draw_log(path: Path | str, picture: Path | str) -> None:
-    """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch."""
+    """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch.
+
+    Writes the picture, whose suffix says in which format.
+    """
     config, rows = read_log(path)
     title = f"{config.name}: {len(config.task.problems)} problems of {config.task.suite}, D = {config.task.dim}"
     columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
@@ -80,13 +83,14 @@ def draw_log(path: Path | str, picture: Path | str) -> None:
 
 
 def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-    """Per epoch the median over problems of log10 |f + nu|, less that of the first epoch."""
+    """Per epoch the median over problems of log10 |f + nu|, less that of the first epoch: [n]; one row at least."""
     scores = np.array([[row["score"][name] for name in sorted(rows[0]["score"])] for row in rows], dtype=float)
     logs = np.log10(np.maximum(np.abs(scores), 1e-12))
     return np.nanmedian(logs - logs[0], axis=1)
 
 
 def _installed_version(package: str) -> str | None:
+    """The version of a package, None where it is not installed; imports nothing."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -56,6 +56,10 @@ class TrustRegionEpisode:
         device: Any = None,
         **options: Any,
     ) -> None:
+        """Nothing is evaluated before reset(). budget None: 50 D; options go to the engine.
+
+        Problems of different numbers of constraints are refused.
+        """
         self.problem = get_problem(problem) if isinstance(problem, str) else problem
         each = [self.problem] if isinstance(self.problem, Problem) else list(self.problem)
         if len({(p.n_ineq, p.n_eq) for p in each}) > 1:
@@ -68,7 +72,10 @@ class TrustRegionEpisode:
         self._over = True  # until the first reset
 
     def reset(self, seeds: Iterable[int] | None = None) -> Array:
-        """Evaluate the first points and give the features s [B, 29]; the same seeds unless new ones come."""
+        """Begin anew: evaluate the first points and give the features s [B, 29]; the same seeds unless new ones come.
+
+        A budget that ends with the first points is an error.
+        """
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng = Streams(self.seeds, self._xp, self._device)
         self._evaluator = Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
@@ -90,7 +97,8 @@ class TrustRegionEpisode:
     def step(self, actions: Any) -> tuple[Array, np.ndarray, np.ndarray]:
         """Search on until the next decision: features s [B, 29], reward r [B], and whether the budget is spent [B].
 
-        actions are values [B, 2] of theta and share, or indices [B] into the grid of the controls.
+        actions are values [B, 2] of theta and share, or indices [B] into the grid of the controls; others, nan among
+        them, and a step after the end are errors.
         """
         if self._over:
             raise InvalidInput("no episode is running: call reset() first")
@@ -130,7 +138,7 @@ class TrustRegionEpisode:
         return quantile(self.best_outcomes(), among)
 
     def _read_actions(self, actions: Any) -> Mapping[str, Array]:
-        """Values of the controls by name, [B] each."""
+        """Values of the controls by name, [B] each; another shape, and values out of range or nan, are errors."""
         like, names, runs = self.engine.region.delta, self.controls.names, len(self.seeds)
         given = np.asarray(to_numpy(actions) if hasattr(actions, "device") else actions)
         if given.dtype.kind in "iu" and given.shape == (runs,):

@@ -67,7 +67,8 @@ def compare_policies(
     """Run every way to control on every problem with the same seeds; constants and the own rule are the references.
 
     On "cpu" seed s of a problem draws the same numbers for each of them; on a device, where one generator serves all
-    runs, it does not. Quantiles end at 1, since a reference cannot be ahead of every reference.
+    runs, it does not. Quantiles end at 1, since a reference cannot be ahead of every reference. Random control is
+    among the ways. call maps batches of at most `width` runs, in this process or others.
     """
     names = (*CONSTANT_NAMES, OWN_RULE_NAME, *policies, "random")
     followed = (*policies.values(), RandomPolicy())

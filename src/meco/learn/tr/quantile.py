@@ -76,7 +76,7 @@ def compare_with_references(run: RankKey, references: RankKey) -> tuple[np.ndarr
 
 
 def lead_bonus(run: RankKey, references: RankKey) -> np.ndarray:
-    """What a lead over every reference adds to the quantile 1: [...] in [0, 0.5]."""
+    """What a lead of runs [...] over every reference [..., R] adds to the quantile 1: [...] in [0, 0.5]."""
     same_class = references.feasible == run.feasible[..., None]
     best = np.min(np.where(same_class, references.value, np.inf), axis=-1)
     width = np.where(run.feasible, *spans_by_class(references))
@@ -88,7 +88,10 @@ def lead_bonus(run: RankKey, references: RankKey) -> np.ndarray:
 
 
 def quantile(run: Outcomes, references: Outcomes) -> np.ndarray:
-    """Quantiles of runs [...] among references [..., R]: 0 worse than all, 1 better than all, up to 1.5 beyond."""
+    """Quantiles of runs [...] among references [..., R]: 0 worse than all, 1 better than all, up to 1.5 beyond.
+
+    A tie counts half; infinite values of one class tie.
+    """
     mine, theirs = rank_key(run), rank_key(references)
     worse, tied = compare_with_references(mine, theirs)
     q = np.mean(worse + 0.5 * tied, axis=-1)

@@ -45,7 +45,10 @@ def action_basis(controls: ControlSet) -> np.ndarray:
 
 
 def fit_network(samples: RolloutSamples, controls: ControlSet, settings: FitSettings) -> tuple[Weights, dict[str, Any]]:
-    """Least squares by AdamW, stopped where the validation problems fit best; and how well they do."""
+    """Least squares by AdamW: the weights where the validation problems fit best, and how well they do.
+
+    Every VALIDATION_EVERY-th problem validates. Seeds torch's generator.
+    """
     torch: Any = load_extra("torch", "train", "learning from rollouts")
     torch.manual_seed(settings.seed)
     like = {"device": settings.device, "dtype": torch.float32}

@@ -146,7 +146,7 @@ def draw_plan(rng: np.random.Generator, runs: int, decisions: int, has_policy: b
 def quantile_rewards(final: Outcomes, problem: np.ndarray, references: dict[int, Outcomes]) -> np.ndarray:
     """Quantiles [B] of runs among the references of their problems [B], at most 1.
 
-    The first runs of a problem become its references.
+    The first runs of a problem become its references: they are added to `references`.
     """
     q = np.empty(len(problem))
     for number in np.unique(problem):
@@ -162,7 +162,7 @@ def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.nd
     """Decrease of f + nu of runs [B], as a share of f + nu at the centre of the box, in [-1, 1].
 
     The paper's training gain (score_reward in learn/paper/reward.py) with two differences: it is taken of the best
-    point feasibility first, and from the centre of the box on, the first point of every search here.
+    point feasibility first, and from the centre of the box on, the first point of every search here. nan gives -1.
     """
     scores = {problem: _centre_score(problem) for problem in set(problems)}
     start = np.array([scores[problem] for problem in problems])

@@ -81,7 +81,7 @@ class RolloutConfig(Settings):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained with."""
+        """Refuse unknown families, and sizes that cannot be read."""
         super().__post_init__()
         for family in self.families:
             if family not in GENERATED:
@@ -134,7 +134,7 @@ class RolloutTraining:
         self.references: dict[int, Any] = {}  # outcomes of the first round, by problem
 
     def run(self, call: Map = map, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Make every round and its fit; whether it came to the end."""
+        """Make every round and its fit; False where stop() ended it, and what was stored is used the next time."""
         for number in range(self.config.rounds):
             if not self.run_round(number, call, stop):
                 return False
@@ -142,7 +142,10 @@ class RolloutTraining:
         return True
 
     def run_round(self, number: int, call: Map = map, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Run the rollouts of a round, but for those that the folder holds already; whether it came to the end."""
+        """Add the samples of a round: rollouts that the folder holds, or else runs and stores them there.
+
+        call maps batches, in this process or others; False where stop() ended it.
+        """
         rng = np.random.default_rng([self.config.seed, number])
         groups = [self._draw_rollouts(group, rng) for group in group_by_shape(self.problems)]
         base = self.networks[-1].weights if self.networks else None
@@ -175,7 +178,10 @@ class RolloutTraining:
         }
 
     def fit(self, number: int) -> None:
-        """Fit a network to all samples so far, the next base policy; after the last round, one for each choice."""
+        """Add a network fitted to all samples so far, the next base policy; after the last round one for each choice.
+
+        Reports its error.
+        """
         c, samples = self.config, RolloutSamples(*(np.concatenate(parts) for parts in zip(*self.samples)))
         last = number + 1 == c.rounds
         for kind, names in list(HIDDEN_FEATURES.items())[: None if last else 1]:
@@ -187,7 +193,7 @@ class RolloutTraining:
             self.report(f"{network.name}: error {error:.4f}, {without:.4f} without a network")
 
     def _compute_rewards(self, final: Outcomes, problem: np.ndarray) -> np.ndarray:
-        """Rewards [B] of runs on these problems [B]."""
+        """Rewards [B] of runs on these problems [B]; the first runs of a problem may become its references."""
         if self.config.reward == "score":
             return score_rewards(final, [self.problems[i] for i in problem])
         return quantile_rewards(final, problem, self.references)
@@ -214,9 +220,9 @@ class RolloutTraining:
     def compare_candidates(self, call: Map = map) -> PolicyComparison:
         """The candidates beside constants, the engine's own rule and random controls, on the choose families."""
         c = self.config
-        return compare_policies(self.candidates(), self.choose_problems, c.judge_seeds, call, c.device, c.lockstep)
+        return compare_policies(self.make_candidates(), self.choose_problems, c.judge_seeds, call, c.device, c.lockstep)
 
-    def candidates(self) -> dict[str, Choosing]:
+    def make_candidates(self) -> dict[str, Choosing]:
         """Policies to choose among, by name: the last networks, each with margins for the action best on average."""
         found = {}
         for network in self.networks[-len(HIDDEN_FEATURES) :]:
@@ -234,7 +240,7 @@ def best_action_on_average(weights: Weights, samples: Sequence[RolloutSamples]) 
 
 
 def _read_stored(path: Path, identity: dict[str, Any]) -> RolloutResult | None:
-    """Stored rollouts, if there are any of the same identity."""
+    """Stored rollouts, None without any of the same identity; a damaged file is an error."""
     if not path.is_file():
         return None
     arrays, state = read_checkpoint(path)
@@ -252,7 +258,10 @@ def _join_results(results: Sequence[RolloutResult]) -> RolloutResult:
 def train_by_rollouts(
     config: RolloutConfig, folder: Path, processes: int, stop: Callable[[], bool], report: Report, command: str | None
 ) -> bool:
-    """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
+    """Train, choose on the choose families alone, and write the policy with its log into the folder.
+
+    Rollouts go there too, so that a training goes on where stop() ended it; then False. report gets lines of progress.
+    """
     with process_map(processes) as call:
         training = RolloutTraining(config, folder, report)
         report(f"{len(training.problems)} problems to train on")
@@ -264,9 +273,9 @@ def train_by_rollouts(
 
 
 def write_chosen_policy(training: RolloutTraining, comparison: PolicyComparison, command: str | None) -> None:
-    """Write the candidate that is best on the choose families, as a policy with its log."""
+    """Write the candidate that is best on the choose families, as a policy with its log; reports all scores."""
     config, folder, report = training.config, training.folder, training.report
-    candidates = training.candidates()
+    candidates = training.make_candidates()
     name = max(candidates, key=comparison.score)
     for line in comparison.summary_lines():
         report(line)

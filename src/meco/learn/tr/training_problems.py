@@ -44,7 +44,7 @@ def _cached_problem(family: str, seed: int, dim: int) -> Problem:
 
 
 def read_layout(text: str) -> list[tuple[int, int]]:
-    """A layout from text such as "5:50,10:100"."""
+    """A layout, (D, evaluations per variable) each, from text such as "5:50,10:100"; other text is an error."""
     found = [re.fullmatch(r"([1-9]\d*):([1-9]\d*)", size.strip()) for size in text.split(",")]
     if None in found:
         raise InvalidInput(f'a layout is D and evaluations per variable, such as "5:50,10:100"; got {text!r}')
@@ -57,7 +57,7 @@ def list_problems(
     """So many problems of every family of a set, or of some families, at every size of a layout.
 
     A mission has its own D, and as many problems as the other families. Rollouts know a problem by its place in this
-    list, so the order is part of a training.
+    list, so the order is part of a training. Seeds of generated problems count up from `first`; [] for an unknown set.
     """
     found = []
     for family in (f for f in GENERATED.values() if f.set == family_set and (not families or f.name in families)):
