@@ -14,7 +14,7 @@ from meco.core.rule import order
 from meco.errors import DamagedFile
 from meco.evaluations import Evaluations
 from meco.files.regular_files import read_regular
-from meco.files.schema import check, parse_json, read_json
+from meco.files.schema import check_form, parse_json, read_json
 from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import DURATION_ROW
@@ -137,7 +137,7 @@ def _latest_failures(folder: Path) -> list[str]:
             read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-TOLD_FAILURES:]
         )
         rows = [parse_json(line, "failures.jsonl") for line in lines]
-        check(rows, [{"number": int, "reason": str}], "failures.jsonl")
+        check_form(rows, [{"number": int, "reason": str}], "failures.jsonl")
     except (OSError, DamagedFile):
         return []
     return [f"evaluation {row['number'] + 1}: {row['reason']}" for row in rows]
@@ -147,7 +147,7 @@ def _read_result(folder: Path) -> dict[str, Any] | None:
     """The result of the last session, if one has ended."""
     try:
         found = read_json(folder / "result.json")
-        check(found, {"nfev": int, "message": str}, "result.json")
+        check_form(found, {"nfev": int, "message": str}, "result.json")
         return found
     except DamagedFile:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput, UnknownName
 from meco.files.modules import file_digest, load_file, names_a_file
-from meco.files.schema import Maybe, check
+from meco.files.schema import Maybe, check_form
 from meco.problems.suite import get_problem
 from meco.run.calling.command import Command
 
@@ -107,7 +107,7 @@ def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark |
     }
     if source["kind"] not in forms:
         raise DamagedFile(f"{run}: a run is of {', '.join(forms)}; got {source['kind']!r:.60}")
-    check(source, forms[source["kind"]], f"{run / 'run.json'}: source")
+    check_form(source, forms[source["kind"]], f"{run / 'run.json'}: source")
     if source["kind"] == "file":
         return FileFunction(source["path"], source["function"])
     if source["kind"] == "command":

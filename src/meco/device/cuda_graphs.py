@@ -41,7 +41,8 @@ def draws_on_device(rng: Any) -> bool:
 def capture_graph(graph: Any, device: Any) -> Iterator[None]:
     """Write what the block does on the device into a CUDA graph; it happens when the graph is replayed.
 
-    Unlike torch.cuda.graph it keeps the memory caches: to fill them again takes longer than many iterations.
+    Unlike torch.cuda.graph it keeps the memory caches: to fill them again takes longer than many iterations. Waits
+    for the device first. An error ends the capture and is raised.
     """
     torch: Any = load_extra("torch", "train", "computing on a device")
     torch.cuda.synchronize(device)
@@ -70,7 +71,10 @@ class RecordedWork(Generic[T]):
 
 
 def record_work(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
-    """Record a function without doing its work on the device; generators are those that it draws from."""
+    """Record a function without doing its work on the device; generators are those that it draws from.
+
+    Calls it once; what it returns lies in memory that each replay fills.
+    """
     torch: Any = load_extra("torch", "train", "computing on a device")
     graph = torch.cuda.CUDAGraph()
     for generator in generators:
@@ -87,6 +91,7 @@ class GraphReplay:
     """
 
     def __init__(self, replay: Replay, evaluator: Evaluator, iterate: Callable[[], Any]) -> None:
+        """Off where draws or problems cannot be recorded; else torch's linear algebra is set to cuSOLVER."""
         self._replay, self._evaluator, self._iterate = replay, evaluator, iterate
         self.torch: Any = load_extra("torch", "train", "computing on a device")
         self.buffers: list[Any] = []

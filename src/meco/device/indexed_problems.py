@@ -47,6 +47,7 @@ class IndexedProblems:
     """
 
     def __init__(self, problems: Sequence[Problem], runs: int, xp: Any, device: Any) -> None:
+        """Send all problems to the device; call choose() before values()."""
         every = ProblemBatch(problems, len(problems), xp, device)
         self.problems, self.runs, self.xp, self.device = every.problems, runs, xp, device
         self.names, self.strictest = every.names, every.strictest
@@ -75,7 +76,10 @@ class IndexedProblems:
         return self._tolerances
 
     def values(self, x: Array) -> Values:
-        """f [B, N], g [B, N, p] and h [B, N, q] of every run's chosen problem."""
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's chosen problem at x [B, N, D]; 0 for what it lacks.
+
+        Every problem is computed for every run.
+        """
         xp, (runs, count, _) = self.xp, x.shape
         values = [xp.zeros_like(x[..., 0])]  # for the constraints that a problem lacks
         with self._streams.fork() as on_stream:

@@ -23,6 +23,7 @@ class PreparedStreams(Streams):
     """
 
     def __init__(self, runs: int, xp: Any, device: str) -> None:
+        """Nothing is known of the calls before the first search has made them."""
         super().__init__(range(runs), xp, device)
         self._calls: list[tuple[bool, tuple[int, ...]]] = []  # normal or uniform, and the shape of each run's numbers
         self._rows: list[tuple[int, int]] = []  # where the numbers of each call begin, and how many a run has
@@ -32,7 +33,7 @@ class PreparedStreams(Streams):
         self._next = 0  # number of the coming call
 
     def prepare(self, seeds: Iterable[int]) -> None:
-        """Draw all numbers of runs with these seeds, once the calls are known."""
+        """Draw all numbers of runs with these seeds on the host; does nothing before the calls are known, or twice."""
         wanted = tuple(seeds)
         if not self._rows or wanted == self._ready:
             return

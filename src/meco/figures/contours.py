@@ -9,7 +9,9 @@ import numpy as np
 ALONG = 401  # points of a diagonal that are looked at
 
 
-def contour(x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def contour_strokes(
+    x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Where values [len(y), len(x)] cross a level: x and y of the ends of strokes, [K, 2] each.
 
     Every cell of the grid is two triangles, in which the values are linear; nan is crossed nowhere.
@@ -29,10 +31,13 @@ def contour(x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0
     return ends[..., 0], ends[..., 1]
 
 
-def hatch(
+def hatch_strokes(
     holds: Callable[[np.ndarray], np.ndarray], width: float, height: float, lines: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonals where holds(points [n, 2]) is true, so many along the longer side: ends of strokes, [K, 2] each."""
+    """Diagonals of a rectangle where holds(points [n, 2]) is true, so many along the longer side.
+
+    x and y of the ends of strokes, [K, 2] each; K = 0 where it holds nowhere.
+    """
     pieces = []
     for offset in np.arange(-height, width, max(width, height) / lines):  # y = x - offset
         low, high = max(offset, 0.0), min(width, height + offset)

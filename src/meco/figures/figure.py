@@ -45,7 +45,7 @@ class Figure:
     small: bool = False  # many little panels
 
     def to_svg(self) -> str:
-        """One SVG document: panels in rows, their titles above, the legend below."""
+        """One SVG document as text: panels in rows, their titles above, the legend below; a panel at least."""
         parts, width, y = self._draw_panels()
         y += PAD if self.legend else 0
         parts.append(f'<g transform="translate({PAD} 0)">{svg.draw_legend(self.legend, width - 2 * PAD, y)}</g>')
@@ -75,7 +75,7 @@ class Figure:
         return parts, width, y
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure as its name ends: .svg, .png or .pdf."""
+        """Write the figure as its name ends, .svg, .png or .pdf, over a file that is there; another end is an error."""
         kind = check_picture_suffix(path)
         text = self.to_svg()
         if kind == "svg":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.figures.contours import find_stretches, hatch
+from meco.figures.contours import find_stretches, hatch_strokes
 from meco.figures.figure import Figure
 from meco.figures.panel import (
     MUTED,
@@ -58,7 +58,7 @@ def mission_figure(mission: Mission, x: np.ndarray | None = None) -> Figure:
 
 
 def missions_figure(missions: Sequence[Mission]) -> Figure:
-    """Many maps in one figure, with their known flights where they have one."""
+    """Many maps in one figure, with their known flights where they have one; a mission at least."""
     panels = []
     for mission in missions:
         marks = [*ground_marks(mission), *bandwidth_marks(mission)]
@@ -105,12 +105,12 @@ def _disc_outline(x: float, y: float, radius: float, kind: str) -> Outline:
 
 
 def bandwidth_marks(mission: Mission) -> list[Mark]:
-    """A hatch where more data would come in at once than the vehicle can receive."""
+    """A hatch where more data would come in at once than the vehicle can receive; [] where that is nowhere."""
 
     def loud(points: np.ndarray) -> np.ndarray:
         return np.sum(mission.rates(points), axis=-1) > mission.parameters.R_lambda
 
-    x, y = hatch(loud, *mission.area, HATCH)
+    x, y = hatch_strokes(loud, *mission.area, HATCH)
     return [Strokes(x / KM, y / KM, LOUD)] if len(x) else []
 
 
@@ -180,7 +180,7 @@ def merge_stops(x: np.ndarray) -> list[HoverStop]:
 
 
 def _describe_flight(mission: Mission, x: np.ndarray) -> str:
-    """What the flight takes, and whether it keeps the constraints."""
+    """A line: what the flight x [18] takes, and whether it keeps the constraints."""
     problem = mission.problem()
     f, g, h = problem.raw(x)
     alpha, hover = mission.parameters.alpha, float(np.sum(x[2 * len(x) // 3 :]))
@@ -194,7 +194,7 @@ def _describe_flight(mission: Mission, x: np.ndarray) -> str:
 
 
 def _legend_keys(missions: Sequence[Mission], marks: Sequence[Mark]) -> list[LegendKey]:
-    """What is drawn, each once."""
+    """Entries of a legend for the kinds of marks that are drawn, each once."""
     drawn: set[Any] = {getattr(mark, "kind", None) or getattr(mark, "label", None) or type(mark) for mark in marks}
     hatch = np.array([[0.0, 0.5], [0.2, 1.0], [0.6, 1.0]]), np.array([[0.2, 1.0], [0.0, 1.0], [0.0, 0.6]])
     back = all(mission.returns for mission in missions)

@@ -183,7 +183,10 @@ class Panel:
 
 
 def axis_limits(panel: Panel, direction: str) -> tuple[float, float]:
-    """Least and largest value of the axis x or y: its own limits, or those of its marks with a little room."""
+    """Least and largest value of the axis x or y: its own limits, or those of its marks with a little room.
+
+    Values that are not finite, or not positive on a log axis, are left out; without any it is 0 or 0.1 to 1.
+    """
     axis = panel.x if direction == "x" else panel.y
     if axis.limits is not None:
         return axis.limits
@@ -202,7 +205,7 @@ def axis_limits(panel: Panel, direction: str) -> tuple[float, float]:
 
 
 def tick_values(low: float, high: float, log: bool, most: int = 6) -> list[float]:
-    """Round values between two limits: decades on a log axis, else steps of 1, 2 or 5."""
+    """Round values between two finite limits, about `most`: decades on a log axis, else steps of 1, 2 or 5."""
     if log:
         first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
         step = max(1, -(-(last - first) // (most - 1)))

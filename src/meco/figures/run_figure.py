@@ -21,7 +21,7 @@ CONTROL_LINES = (("theta", "θ, violation that a step may leave"), ("share", "sh
 
 
 def run_figure(result: Any) -> Figure:
-    """A result of minimize() on one sheet."""
+    """A result of minimize() on one sheet: convergence, violation and the method's controls, as far as known."""
     shown = [
         figure
         for figure in (convergence_figure(result), violation_figure(result), controls_figure(result))
@@ -37,7 +37,7 @@ def run_figure(result: Any) -> Figure:
 
 
 def scores_figure(results: Sequence[Any]) -> Figure:
-    """f + nu of each run of solve() over its evaluations."""
+    """f + nu of each run of solve() over its evaluations, one run at least; logarithmic where all are positive."""
     first = results[0]
     lines = [
         Line(r.trace["nfev"], r.trace["score"], k % COLOUR_SLOTS, f"seed {r.run.seed}", 1.4)
@@ -63,7 +63,7 @@ def _with_own_legend(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
 
 
 def _step_curve(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A curve that keeps each value until the next one comes."""
+    """The corners of a curve that keeps each value until the next one comes; what is not finite is left out."""
     keep = np.isfinite(y)
     keep[1:-1] &= (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])  # what says nothing new is left out
     x, y = x[keep], y[keep]
@@ -81,7 +81,7 @@ def _evaluation_axis(result: Any) -> Axis:
 
 
 def _restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
-    """A stroke wherever the search began again: where the trace counts one restart more."""
+    """A stroke wherever the search began again: where the trace counts one restart more; [] if it counts none."""
     trace = result.trace
     if "restarts" not in trace:
         return []

@@ -25,7 +25,7 @@ def search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
 
 
 def _points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
-    """Evaluated points, and the box that the next step stays in."""
+    """Evaluated points of a run in its first two variables, and the box that the next step stays in."""
     x = to_numpy(episode.engine.archive.x)[run]
     centre, delta = to_numpy(episode.engine.region.centre)[run], float(to_numpy(episode.engine.region.delta)[run])
     first, second = 0, min(1, x.shape[1] - 1)

@@ -34,7 +34,10 @@ DRAWN_ON_TOP = (fig.Spot, fig.Badge, fig.Words)  # on a map these stand on top, 
 
 
 def draw_panel(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
-    """One panel as an <svg> element; its accessible name is the figure's title and its own."""
+    """One panel as an <svg> element; its accessible name is the figure's title and its own.
+
+    ident makes the ids of its elements, so it must be of one panel; corner is where it lies in a larger drawing.
+    """
     name = ": ".join(filter(None, (figure_title, panel.title)))
     ident = escape(ident)  # made of the experiment's name, which may be a stranger's
     (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
@@ -121,7 +124,10 @@ def _legend_sample(key: LegendKey, across: float, y: float) -> str:
 
 
 def _make_scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> Callable[[float], float]:
-    """Where a value lies in pixels, from start to stop of an axis."""
+    """A function from a value to its place in pixels, from start to stop of an axis.
+
+    Kept within 1e4 pixels of 0; on a log axis what is not positive lies at an end.
+    """
     low, high = (np.log10(v) for v in ends) if axis.log else ends
     span = (high - low) or 1.0
 
@@ -186,7 +192,7 @@ def _title_element(label: str) -> str:
 
 
 def _pixel_points(x: np.ndarray, y: np.ndarray, to_pixels: ToPixels) -> list[str]:
-    """Points in data as "x,y" in pixels."""
+    """Points in data as "x y" in pixels, without those that are not finite."""
     seen = zip(x, y)
     return [
         "{:.1f} {:.1f}".format(*to_pixels(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)
@@ -205,7 +211,7 @@ def _draw_line(mark: fig.Line, to_pixels: ToPixels) -> str:
 
 
 def _draw_band(mark: fig.Band, to_pixels: ToPixels) -> str:
-    """The room between two curves."""
+    """The room between two curves; "" where no point of them is finite."""
     low, high = mark.y
     points = _pixel_points(mark.x, high, to_pixels) + _pixel_points(mark.x[::-1], low[::-1], to_pixels)
     return (
@@ -240,7 +246,7 @@ def _draw_dot(mark: fig.Dot, to_pixels: ToPixels) -> str:
 
 
 def _draw_tile(mark: fig.Tile, to_pixels: ToPixels) -> str:
-    """A rectangle that is darker the greater its share."""
+    """A rectangle that is darker the greater its share, clipped to [0, 1]; empty where that is not finite."""
     (x0, y0), (x1, y1) = to_pixels(mark.x[0], mark.y[1]), to_pixels(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
     word = text_element(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""

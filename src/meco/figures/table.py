@@ -48,7 +48,7 @@ class Table:
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number as tables print it: 1.01e5, 0.925, 17.4; a dash for nan."""
+    """A number as tables print it: 1.01e5, 0.925, 17.4; a dash for nan, ∞ for infinity."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -67,7 +67,7 @@ def format_fixed(value: float, decimals: int) -> str:
 
 
 def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]:
-    """best and second for the two least values; equal values share their mark."""
+    """Marks "best" and "second" for the two least values, else ""; equal values share their mark, nan has none."""
     shown = [v if decimals is None else round(v, decimals) for v in values]
     distinct = sorted({v for v in shown if not math.isnan(v)})[:2]
     names = dict(zip(distinct, ("best", "second")))
@@ -111,7 +111,7 @@ def _html_row(table: Table, row: Sequence[Cell]) -> str:
 
 
 def _sort_value(value: float | str) -> str:
-    """What a column is sorted by, as an attribute's text."""
+    """What a column is sorted by, as an attribute's text; nan and -inf come last too."""
     if isinstance(value, str):
         return value
     return "Infinity" if math.isnan(value) or math.isinf(value) else repr(float(value))
@@ -218,7 +218,7 @@ def to_csv(table: Table) -> str:
 
 
 def _csv_value(value: object) -> object:
-    """A value as CSV keeps it."""
+    """A value as CSV keeps it: floats to ten digits, nothing for nan and None."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.10g}"
     return "" if value is None else value

@@ -21,7 +21,10 @@ def training_figure(
     actions: np.ndarray,
     scores: np.ndarray,
 ) -> Figure:
-    """A value per epoch for each of the panels; actions [epochs, A] counts how often each was taken."""
+    """A value per epoch, of which there must be one, for each of the panels; None is a gap.
+
+    actions [epochs, A] counts how often each was taken.
+    """
     at = np.array(epochs, dtype=float)
     ends = float(at[0]) - 0.5, float(at[-1]) + 0.5
     over = Axis("epoch", ends)

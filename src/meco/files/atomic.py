@@ -14,7 +14,7 @@ DRAFT_SUFFIX = ".new"  # what a file is called until it is complete
 
 @contextmanager
 def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes its name when the block ends without an error.
+    """A file to write to, which takes its name, from one that has it, when the block ends without an error.
 
     With fsync the disk is waited for: the content before the name, so that the name never lies.
     shared is for files that several processes may write at once.

@@ -16,7 +16,7 @@ class Lock:
     """Held from creation to release(); a file left behind by a dead process blocks nobody."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock at once, or say which process holds it."""
+        """Take the lock at once, making its file where it is missing; InvalidInput says which process holds it."""
         check_regular(path.parent, [path.name])
         self.name = os.path.realpath(path)
         if self.name in _LOCKED_HERE:
@@ -40,7 +40,7 @@ class Lock:
         self.__init__(Path(self.name))  # type: ignore[misc]
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Let the next writer in; the file stays. A second call does nothing."""
         if self.descriptor >= 0:
             _LOCKED_HERE.discard(self.name)
             os.close(self.descriptor)

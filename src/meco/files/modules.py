@@ -25,7 +25,10 @@ def split_file_name(text: str) -> tuple[str, str]:
 
 
 def file_digest(path: str | Path) -> str:
-    """What names the version of a file, so that results of an edited file are not mixed with older ones."""
+    """Twelve hex digits of a file's content, so that results of an edited file are not mixed with older ones.
+
+    A file that cannot be read is an error.
+    """
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
     except OSError as error:
@@ -33,7 +36,11 @@ def file_digest(path: str | Path) -> str:
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """A Python file as a module; its neighbours can be imported, as if it had been started."""
+    """Execute a Python file and give its module; its neighbours can be imported, as if it had been started.
+
+    Puts its folder on sys.path, and it into sys.modules unless a module has its name. What it raises, SystemExit too,
+    and a missing file are InvalidInput.
+    """
     file = Path(path).absolute()
     if not file.is_file():
         raise InvalidInput(f"there is no file {str(path)!r}")

@@ -21,7 +21,10 @@ MOST_ARRAYS = 10_000
 
 
 def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -> dict[str, np.ndarray]:
-    """Every array by name; at most `largest` bytes in all, whatever the file says of itself."""
+    """Every array by name, from a file or its content; at most `largest` bytes in all, whatever it says of itself.
+
+    A missing, foreign or damaged file is DamagedFile, which calls it `where`; nothing of it is executed.
+    """
     opened = nullcontext(io.BytesIO(source)) if isinstance(source, bytes) else open_regular(source, largest)
     try:
         with opened as file, zipfile.ZipFile(file) as archive:
@@ -39,7 +42,7 @@ def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -
 
 
 def _read_array(content: bytes, name: str, where: str) -> np.ndarray:
-    """One array; its header must tell the very number of bytes that follow it."""
+    """One array, a copy; DamagedFile unless its header tells the very number of bytes that follow it."""
     file = io.BytesIO(content)
     try:
         shape, by_columns, dtype = _read_header(file)

@@ -16,7 +16,7 @@ from meco.errors import DamagedFile, InvalidInput
 def open_regular(path: Path, largest: int) -> Iterator[IO[bytes]]:
     """A file to read; a pipe or a device, which may never end, and what is too large are refused.
 
-    A link to a file is followed: reading leaves it as it is.
+    A link to a file is followed: reading leaves it as it is. A missing file is an OSError.
     """
     at_once = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for its writer
     descriptor = os.open(path, os.O_RDONLY | at_once | getattr(os, "O_BINARY", 0))
@@ -39,7 +39,10 @@ def read_regular(path: Path, largest: int) -> bytes:
 
 
 def check_regular(folder: Path, names: Iterable[str]) -> None:
-    """Refuse files to be written in a folder that are links, pipes or folders: what lies behind is not ours."""
+    """Refuse files to be written in a folder that are links, pipes or folders: what lies behind is not ours.
+
+    Missing ones are fine.
+    """
     for name in names:
         try:
             mode = os.lstat(folder / name).st_mode

@@ -26,7 +26,7 @@ EXACT: dict[str, np.dtype[Any]] = {
 
 
 def pack_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], exact: bool = False) -> bytes:
-    """Float64 tensors and texts as one block of bytes; exact keeps whole numbers and truth values what they are."""
+    """Tensors as float64 and texts as one block of bytes; exact keeps whole numbers and truth values what they are."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     blocks, at = [], 0
     for name, values in tensors.items():
@@ -46,7 +46,10 @@ def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 
 def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The same from bytes; source is named in errors. exact reads what pack_tensors wrote so, and nothing else."""
+    """Tensors and texts from bytes by pack_tensors; exact reads what was written so, and nothing else.
+
+    Anything else is DamagedFile, which names the source; infinite numbers and nan are read as they are.
+    """
     types = EXACT if exact else TYPES
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(LARGEST_HEADER, len(content) - 8):
@@ -73,7 +76,7 @@ def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dic
 
 
 def _read_header(text: bytes, source: str) -> dict[str, Any]:
-    """The JSON header, in which no name may occur twice."""
+    """The JSON header, in which no name may occur twice; DamagedFile for any other text."""
 
     def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """An object of the header; JSON itself would take the last of two values of a name."""
@@ -92,7 +95,7 @@ def _read_header(text: bytes, source: str) -> dict[str, Any]:
 
 
 def _check_span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple[int, int]:
-    """Where a tensor lies, once its header entry has the form it must have."""
+    """First and last byte of a tensor by its header entry; DamagedFile where that has not the form it must have."""
 
     def counts(values: Any) -> bool:
         return isinstance(values, list) and all(type(v) is int and 0 <= v <= LARGEST_TENSORS_BYTES for v in values)

@@ -38,7 +38,7 @@ class Maybe(NamedTuple):
 
 
 def read_json(path: Path, largest: int = LARGEST_JSON_BYTES) -> Any:
-    """What a JSON file holds; too large, too deep, not UTF-8 or not JSON is one clear error."""
+    """What a JSON file holds; missing, too large, too deep, not UTF-8 or not JSON is a DamagedFile."""
     try:
         return parse_json(read_regular(path, largest), str(path))
     except OSError as error:
@@ -46,7 +46,7 @@ def read_json(path: Path, largest: int = LARGEST_JSON_BYTES) -> Any:
 
 
 def parse_json(text: str | bytes, where: str) -> Any:
-    """What a JSON text holds; where names it in errors."""
+    """What a JSON text holds; other text is a DamagedFile, which calls it `where`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, thousands of digits, or absurdly deep
@@ -54,32 +54,35 @@ def parse_json(text: str | bytes, where: str) -> Any:
         raise DamagedFile(f"{where} is not a JSON file: {said}") from error
 
 
-def check(value: Any, form: Any, where: str) -> None:
-    """Refuse a value that has not the form, and name the place."""
+def check_form(value: Any, form: Any, where: str) -> None:
+    """Refuse a value that has not the form: DamagedFile names the place, beginning with `where`.
+
+    Entries of an object that its form does not name are let through, unless it has str for all.
+    """
     if isinstance(form, Large):
         right = type(value) is int and 0 <= value < 1 << form.bits
         _require(right, where, f"a whole number of at most {form.bits} bits", value)
     elif isinstance(form, Maybe):
         if value is not None:
-            check(value, form.form, where)
+            check_form(value, form.form, where)
     elif isinstance(form, list):
         _require(isinstance(value, list), where, "a list", value)
         for i, item in enumerate(value):
-            check(item, form[0], f"{where}[{i}]")
+            check_form(item, form[0], f"{where}[{i}]")
     elif isinstance(form, dict):
         _require(isinstance(value, dict), where, WORDS[dict], value)
         for name, inner in value.items() if str in form else ():
-            check(inner, form[str], f"{where}.{name}")
+            check_form(inner, form[str], f"{where}.{name}")
         for name, inner in form.items():
             if name is not str:
                 _require(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
-                check(value.get(name), inner, f"{where}.{name}")
+                check_form(value.get(name), inner, f"{where}.{name}")
     else:
         _require(_is_kind(value, form), where, WORDS.get(form, form.__name__), value)
 
 
 def _is_kind(value: Any, kind: type) -> bool:
-    """Whether a value is of a kind; numbers must be finite and of sensible size."""
+    """Whether a value is of a kind; numbers must be finite and of sensible size, and True is none."""
     if kind is int:
         return type(value) is int and abs(value) < LARGEST_NUMBER
     if kind is float:

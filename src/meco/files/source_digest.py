@@ -15,6 +15,8 @@ PACKAGE = Path(__file__).parents[1]
 def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
     """Of some modules of this package and, where these lie in the parts named, of the modules that they import.
 
+    Reads their files; a module that is not there is left out.
+
     >>> len(source_digest(["meco.core.registry"]))
     64
     """

@@ -12,7 +12,7 @@ import numpy as np
 from meco.errors import DamagedFile, MissingData
 from meco.files.atomic import replacing
 from meco.files.npz import read_npz
-from meco.files.schema import check, parse_json
+from meco.files.schema import check_form, parse_json
 
 CHECKPOINT_FORMAT = 1
 MAX_CONTENT_BYTES = 1 << 32  # replay memories of many policies are large
@@ -34,7 +34,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         arrays = read_npz(path, str(path), MAX_CONTENT_BYTES)
         state = parse_json(arrays.pop(STATE_ENTRY).tobytes(), STATE_ENTRY)
-        check(state, {"format": int}, STATE_ENTRY)
+        check_form(state, {"format": int}, STATE_ENTRY)
     except (DamagedFile, KeyError) as error:
         raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train again") from error
     if state.get("format") != CHECKPOINT_FORMAT:

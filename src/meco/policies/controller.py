@@ -41,6 +41,7 @@ class Controller:
     remembers = ("last", "memory")  # names in saved states
 
     def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
+        """Set nothing yet; what does not fit is refused (check_fit)."""
         self.steering = check_fit(engine, features, controls, policy)
         self.features, self.controls, self.policy = features, controls, policy
         rng = engine.task.rng
@@ -89,6 +90,7 @@ class Controlled(Engine):
         chance: Callable[[], Array] | None = None,
         min_interval: int = 1,
     ) -> None:
+        """decisions over the budget, None for one after every tell; chance draws for them, else a stream of its own."""
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task = engine.task
         self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
@@ -107,7 +109,7 @@ class Controlled(Engine):
         self.count(x.shape[1])
 
     def count(self, points: int) -> None:
-        """Note that the engine was told so many candidates, and decide if it is time."""
+        """Count so many candidates as told to the engine, and have the policy set its controls if it is time."""
         self.told += points
         if self.told >= self.next_decision:
             self.next_decision = self.interval * (self.told // self.interval + 1) if self.interval else 0.0

@@ -33,7 +33,7 @@ class ControlSet:
 
     @classmethod
     def product(cls, name: str, controls: Iterable[Control], **levels: Iterable[float]) -> ControlSet:
-        """With every combination of the levels given for each control.
+        """A set with every combination of the levels given for each control; one without levels is a KeyError.
 
         The order of rows, the last control fastest, is what the outputs of trained policies mean: it must stay.
         """

@@ -61,7 +61,7 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
     """The outputs, a value for each action: s [S], [B, S] or [K, M, S] -> [..., A].
 
     Weights of one network serve every row; K stacked networks take s [K, S], a row each,
-    or [K, M, S], M rows each. output "sigmoid" squashes the values into (0, 1).
+    or [K, M, S], M rows each. output "sigmoid" squashes the values into (0, 1). nan in a row stays in that row.
     """
     xp = namespace(s)
     alone = s.ndim < 3

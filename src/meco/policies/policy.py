@@ -183,7 +183,7 @@ class ConstantControls(Policy):
     values: Mapping[str, float]
 
     def check(self, controls: ControlSet) -> None:
-        """Refuse unknown controls, and values outside their range."""
+        """Refuse unknown controls, and values outside their range or nan."""
         known = {c.name: c for c in controls.controls}
         for name, value in self.values.items():
             if name not in known:
@@ -247,7 +247,10 @@ def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
 
 
 def stack_policies(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
-    """One network per run as a single policy; they must be of one kind and decode their actions alike."""
+    """One network per run as a single policy, with the first one's metadata; one at least.
+
+    Those of different features, controls or delta are refused.
+    """
     each = list(policies)
     kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
     if len(kinds) > 1:

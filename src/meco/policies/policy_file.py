@@ -32,7 +32,8 @@ DEFAULT_METADATA = {"features": "population-10", "kind": "greedy", "q_output": "
 def read_policy(path: Path) -> NetworkPolicy:
     """The policy in a file, with its metadata.
 
-    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls, OSError without one. A
+    file that did not change is read once.
     """
     file = path.stat()
     found = _read_unchanged(path, file.st_size, file.st_mtime_ns)
@@ -53,11 +54,11 @@ def _read_unchanged(path: Path, size: int, changed_ns: int) -> NetworkPolicy:
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write one network and what is known of its training; written atomically.
+    """Write one network and what is known of its training, atomically and over a file that is there.
 
     metadata: features, controls (or the decoder of the paper's control) and kind, the paper's
     unless given, and of the training: suite, dim, seed, commit, command, log_digest.
-    Anything else that JSON can hold is kept.
+    Anything else that JSON can hold is kept. Weights or metadata that could not be read back are InvalidInput.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
     entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
@@ -102,7 +103,7 @@ def hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
 
 
 def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: NetworkShape = PAPER_SHAPE) -> Weights:
-    """The tensors as one network, if names and shapes are right and every number is finite."""
+    """The tensors as one network; DamagedFile unless names and shapes are right and every number is finite."""
     if set(tensors) != set(Weights._fields):
         wanted, got = ", ".join(Weights._fields), ", ".join(sorted(tensors))
         raise DamagedFile(f"{source} must hold the tensors {wanted}; got {got or 'none'}")
@@ -115,7 +116,7 @@ def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: Network
 
 
 def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
-    """The metadata of a file, if this version of the library can act on it."""
+    """The metadata of a file; DamagedFile unless this version of the library can act on it."""
     try:
         metadata = json.loads(texts["policy"])
     except (KeyError, ValueError, RecursionError) as error:

@@ -27,7 +27,7 @@ def find_policy(
 
     given is a name of policy_names(), a file, "untrained", "random", constants such as
     {"theta": 0.5, "share": 0}, a policy object, or one network for each run. shape and
-    kind are those of a network without training.
+    kind are those of a network without training. Anything else, and a policy that is not there, is an error.
     """
     if isinstance(given, Policy):
         return given
@@ -47,7 +47,7 @@ def find_policy(
 def _find_named(
     given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
 ) -> Policy:
-    """ "random", "untrained", or a policy by name or file."""
+    """The policy "random" or "untrained", or one by name or file, which must be there."""
     if given == "random":
         return RandomPolicy()
     return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
@@ -61,7 +61,7 @@ def make_untrained(
 
 
 def make_constant_controls(given: Mapping[str, Any]) -> ConstantControls:
-    """Controls that keep their value, by name."""
+    """Controls that keep their value, by name; what is no number is refused, ranges are checked with the engine."""
     try:
         return ConstantControls({str(name): float(value) for name, value in given.items()})
     except (TypeError, ValueError) as error:

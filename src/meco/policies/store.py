@@ -53,7 +53,7 @@ def _natural_sort_key(name: str) -> list[Any]:
 
 
 def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
-    """The file behind a name of policy_names() or a path."""
+    """The file behind a name of policy_names() or a path; MissingData or UnknownName where there is none."""
     text = os.fspath(name_or_path)
     if not isinstance(name_or_path, str) or text.endswith(SUFFIX) or os.path.basename(text) != text:
         if not os.path.isfile(text):
@@ -81,13 +81,17 @@ def _missing_policy_error(name: str) -> Exception:
 def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
     """A policy with its metadata, by name or from a file.
 
-    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls, MissingData or
+    UnknownName without one.
     """
     return read_policy(policy_path(name_or_path))
 
 
 def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
-    """What is wrong with a policy, nothing if all is well: the file, its metadata, the log of its training."""
+    """What is wrong with a policy, [] if all is well: the file, its metadata, the log of its training if found.
+
+    A policy that is not there is an error.
+    """
     path = policy_path(name_or_path)
     try:
         metadata = load_policy(path).metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from meco.errors import DamagedFile
-from meco.files.schema import Maybe, check, parse_json
+from meco.files.schema import Maybe, check_form, parse_json
 
 # Runs and test cases are stored as lists: these forms are in the order of the fields of Run and TestCase.
 CASE = {"problem": str, "dim": int, "instance": str, "budget": int}
@@ -28,7 +28,7 @@ def read_run(text: Any) -> list[Any]:
     """The fields of Run in their order, the case as a list of those of TestCase; DamagedFile for any other JSON."""
     where = f"run {text!r:.80}"
     fields = _check_fields(parse_json(text, where) if isinstance(text, (str, bytes)) else None, RUN, where)
-    check(parse_json(fields[1], where), {str: object}, f"options of {where}")
+    check_form(parse_json(fields[1], where), {str: object}, f"options of {where}")
     return [*fields[:2], _check_fields(fields[2], CASE, f"test case of {where}"), fields[3]]
 
 
@@ -40,7 +40,9 @@ def read_plan(text: Any) -> dict[str, Any]:
     if not isinstance(text, (str, bytes)):
         raise DamagedFile(f"the plan of an experiment must be JSON; got {text!r:.60}")
     plan = parse_json(text, "the plan of an experiment")
-    check(plan, {k: Maybe(v) if k not in ("name", "contenders", "problems") else v for k, v in PLAN.items()}, "plan")
+    check_form(
+        plan, {k: Maybe(v) if k not in ("name", "contenders", "problems") else v for k, v in PLAN.items()}, "plan"
+    )
     plan = {k: v for k, v in plan.items() if k in PLAN and v is not None}  # null is the default
     rows = (plan.get("runs") or 1) * len(plan["contenders"]) * len(plan["problems"]) * len(plan.get("dims") or [0])
     if set(plan.get("files") or ()) - set(plan.get("versions") or ()) or not 0 <= rows <= MOST_RUNS:
@@ -52,5 +54,5 @@ def _check_fields(values: Any, form: dict[str, Any], where: str) -> list[Any]:
     """A list with a value of its kind for each name of a form, in that order; an error names what is wrong."""
     if not isinstance(values, (list, tuple)) or len(values) != len(form):
         raise DamagedFile(f"{where} must be {len(form)} values: {', '.join(form)}; got {values!r:.60}")
-    check(dict(zip(form, values)), form, where)
+    check_form(dict(zip(form, values)), form, where)
     return list(values)

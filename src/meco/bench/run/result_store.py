@@ -33,7 +33,7 @@ from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
 from meco.files.regular_files import check_regular
-from meco.files.schema import check, parse_json
+from meco.files.schema import check_form, parse_json
 
 FORMAT = "4"  # of the tables below
 VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]  # columns of runs, in this order
@@ -275,7 +275,7 @@ class ResultStore:
         """With what and where results were made, by the names of sessions; DamagedFile for other facts than SESSION."""
         rows, where = self._db.execute("SELECT * FROM sessions ORDER BY id"), f"{self.path}: sessions"
         found = {str(name): parse_json(facts, where) for name, facts in rows}
-        check(found, {str: SESSION}, where)
+        check_form(found, {str: SESSION}, where)
         return found
 
 

@@ -17,7 +17,7 @@ import torch
 
 from meco.core.arrays import fusing, to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
-from meco.files.schema import check
+from meco.files.schema import check_form
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
@@ -209,7 +209,7 @@ class Trainer:
                 "resume with the same ones, or start again without resuming"
             )
         try:
-            check(state, CHECKPOINT_SCHEMA, "its state")
+            check_form(state, CHECKPOINT_SCHEMA, "its state")
             self._restore(arrays, state)
         except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
             raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error

@@ -25,7 +25,10 @@ def make_meco(
     engine: EngineLike = "shade",
     **options: Any,
 ) -> Engine:
-    """MeCO: a trained policy by name, by file or as it is; a list gives each run its own."""
+    """MeCO: a trained policy by name, by file or as it is; a list gives each run its own.
+
+    options go to the engine. A policy that is not there or does not fit is an error.
+    """
     found = find_policy(policy, task.rng.seeds)
     return steer_relaxation(found, task, found.controls or "epsilon", engine, **options)
 

@@ -89,7 +89,10 @@ def valid_mask(ev: Evaluation) -> Array | None:
 
 
 def average_valid(values: Array, ok: Array | None) -> Array:
-    """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout."""
+    """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout.
+
+    0 where none counts.
+    """
     if ok is None:
         return total(values) / values.shape[-1]
     return masked_mean(values, ok)
@@ -182,7 +185,7 @@ def violation_progress(now: PopulationSummary, first: Reference) -> Array:
 
 
 def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
-    """s8 = N_feas / N_pop; a failed candidate is not feasible."""
+    """s8 = N_feas / N_pop [B]; a failed candidate is not feasible, and not counted."""
     if ok is None:
         return ev.feasible_share
     return count_flags(ev.feasible) / at_least(count_flags(ok), 1.0)

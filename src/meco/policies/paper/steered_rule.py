@@ -153,7 +153,7 @@ class SteeredEpsilon(Rule):
         )
 
     def steered(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
-        """The allowance that a value [B] of the control asks for."""
+        """The allowance that a value [B] of the control asks for, the same without any; other controls are refused."""
         refuse_unknown(self, self.controls, values)
         eps, base, void, complete = state
         for action in values.values():

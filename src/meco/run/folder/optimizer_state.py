@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import DamagedFile, MecoError
-from meco.files.schema import Maybe, check, parse_json
+from meco.files.schema import Maybe, check_form, parse_json
 from meco.run.folder.reader import RUN_JSON_FORM
 
 STATE_FORMAT = 1
@@ -50,10 +50,10 @@ def read_state(state: Mapping[str, Any]) -> OptimizerState:
     """The arrays and texts of Optimizer.state() as a record, each of them checked."""
     try:
         inputs = parse_json(str(state["inputs"]), "the state's inputs")
-        check(inputs, {"format": int}, "the state's inputs")
+        check_form(inputs, {"format": int}, "the state's inputs")
         if inputs["format"] != STATE_FORMAT:
             raise DamagedFile(f"the state has format {inputs['format']}; this version reads {STATE_FORMAT}")
-        check(inputs, INPUTS, "the state's inputs")
+        check_form(inputs, INPUTS, "the state's inputs")
         values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
         number, order, waiting = (np.array(state[key]) for key in ("number", "order", "open_number"))
         outstanding = ToldPoints(waiting, np.array(state["open_x"], dtype=np.float64))

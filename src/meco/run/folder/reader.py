@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
-from meco.files.schema import Large, Maybe, check, read_json
+from meco.files.schema import Large, Maybe, check_form, read_json
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, replay_batch
 from meco.run.log.log_file import FORMAT, read_log
 from meco.run.scipy_compat import SEED_BITS
@@ -63,10 +63,10 @@ def read_run_json(path: Path) -> dict[str, Any] | None:
     except OSError as error:  # no name that a file could have
         raise InvalidInput(f"{str(path)!r:.60} is no folder: {error.strerror}") from error
     run_json = read_json(file)
-    check(run_json, {"format": int, "versions": {"meco": str}}, str(file))
+    check_form(run_json, {"format": int, "versions": {"meco": str}}, str(file))
     if run_json["format"] != FORMAT:
         raise DamagedFile(f"{path} was made by meco {run_json['versions']['meco']}; this is {meco.__version__}")
-    check(run_json, RUN_JSON_FORM, str(file))
+    check_form(run_json, RUN_JSON_FORM, str(file))
     if not run_json["inputs"]["variables"] or run_json["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
     return run_json

@@ -20,7 +20,7 @@ from meco.core.arrays import Array
 from meco.errors import DamagedFile
 from meco.files.atomic import write_text
 from meco.files.regular_files import read_regular
-from meco.files.schema import Maybe, check, parse_json
+from meco.files.schema import Maybe, check_form, parse_json
 
 MOST_TRACE_ROWS = 200
 TRACE_ROW_FORM = {"nfev": int, str: Maybe(float)}
@@ -55,7 +55,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     for line in text.splitlines():
         with suppress(DamagedFile):
             row = parse_json(line, str(path))
-            check(row, TRACE_ROW_FORM, str(path))
+            check_form(row, TRACE_ROW_FORM, str(path))
             rows.append(row)
     return rows
 
