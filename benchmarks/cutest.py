@@ -253,7 +253,7 @@ def main() -> None:
             print(f"{method} IS LEFT OUT: {PEERS[method][0]} is not installed")
         else:
             methods.append(method if method in PEERS else METHODS.resolve(method))
-    open_ones = s2mpj.open_problems()
+    open_ones = s2mpj.read_problem_table()
     chosen = [name for name, row in open_ones.items() if row["type"] == "n" and row["f_ref"]]
     chosen = args.problems.split(",") if args.problems else chosen
     rows: list[dict[str, Any]] = []

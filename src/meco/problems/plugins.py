@@ -20,7 +20,10 @@ PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_
 
 
 def make_problem(name: str, dim: int | None = None) -> Problem:
-    """A problem of a plug-in; of a function that makes problems, the one with that many variables."""
+    """A problem of a plug-in; of a function that makes problems, the one with that many variables.
+
+    Loads the plug-in. One that gives no meco.Problem, or another D, is an error.
+    """
     found = PLUGINS[name]
     problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)
     if not isinstance(problem, Problem):

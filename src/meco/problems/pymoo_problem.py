@@ -21,7 +21,8 @@ def is_pymoo(problem: Any) -> bool:
 def from_pymoo(problem: Any) -> Problem:
     """A pymoo problem with one objective as a meco.Problem, its known optimum included.
 
-    Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars.
+    Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars. Several objectives,
+    infinite bounds and choices among names are refused.
     """
     name = type(problem).__name__
     if problem.n_obj != 1:
@@ -80,7 +81,7 @@ def _is_mixed(problem: Any) -> bool:
 
 
 def _known_optimum(problem: Any) -> float | None:
-    """The least objective of the known optima, if the problem knows any."""
+    """The least objective of the known optima; None where the problem knows none or fails when asked."""
     try:
         front = problem.pareto_front()
     except Exception:  # whatever a problem without one does

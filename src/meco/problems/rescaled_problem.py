@@ -14,7 +14,7 @@ LARGEST = 13  # factors are 2^-13 to 2^13, some 1e-4 to 1e4
 
 
 def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """The problem "C05" in the units of "C05-units", which are the same in every dimension and instance."""
+    """The problem of a name such as "C05-units": C05 in units that are the same in every dimension and instance."""
     ours = get_problem(name[: -len(UNITS_SUFFIX)], dim, instance)
     f, g, h = draw_factors(name, ours.n_ineq, ours.n_eq)
     return replace(rescale(ours, f, g, h), name=name)

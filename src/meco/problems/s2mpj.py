@@ -31,8 +31,8 @@ INEQ_TOL, EQ_TOL = 1e-6, 1e-4  # what counts as feasible on these problems, for 
 
 
 @cache
-def open_problems() -> dict[str, dict[str, str]]:
-    """The rows of the table, by the collection's own names."""
+def read_problem_table() -> dict[str, dict[str, str]]:
+    """The rows of the table, by the collection's own names; MissingData without its file."""
     path = find_table_file(TABLE)
     if path is None:
         raise MissingData(f"the suite s2mpj needs {TABLE}: set MECO_DATA to a folder that holds it")
@@ -42,11 +42,14 @@ def open_problems() -> dict[str, dict[str, str]]:
 
 def names() -> list[str]:
     """Every problem of the suite, as get_problem() takes it."""
-    return [PREFIX + name for name in open_problems()]
+    return [PREFIX + name for name in read_problem_table()]
 
 
 def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1)."""
+    """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1); needs the extra `cutest` and the table.
+
+    An unknown name, and another instance or D, are errors.
+    """
     if instance != "paper":
         raise InvalidInput(f"{name} has one instance only; leave instance out (got {instance!r})")
     row = _find_row(name)
@@ -78,12 +81,12 @@ def true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _find_row(name: str) -> dict[str, str]:
-    """The row of the table for a name such as "S2MPJ-HS71", in any case."""
-    known = {key.lower(): key for key in open_problems()}
+    """The row of the table for a name such as "S2MPJ-HS71", in any case; an unknown one is an error."""
+    known = {key.lower(): key for key in read_problem_table()}
     own = str(name)[len(PREFIX) :].lower()
     if own not in known:
         raise UnknownName("problem of the suite s2mpj", name, names())
-    return open_problems()[known[own]]
+    return read_problem_table()[known[own]]
 
 
 def _load_problem(name: str) -> Any:
@@ -93,7 +96,7 @@ def _load_problem(name: str) -> Any:
 
 
 def _make_box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Eq. (1); a bound that is stated stays as it is."""
+    """Lower and upper bounds [D] by eq. (1); a finite one that is stated stays as it is."""
     x0, low, high = (np.asarray(part, dtype=np.float64) for part in (loaded.x0, loaded.xl, loaded.xu))
     width = REACH * factor * np.maximum(1.0, np.abs(x0))
     from_low, from_high = (np.where(np.isfinite(side), side, x0) for side in (low, high))

@@ -54,7 +54,8 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
     f and each constraint, with its tolerance, times a factor of its own. "S2MPJ-HS71" is HS71 of CUTEst.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
-    an integer seed) says which shifts and rotations a CEC2017 problem uses.
+    an integer seed) says which shifts and rotations a CEC2017 problem uses. What a problem does not have, and an
+    unknown name, is an error.
 
     Examples:
         >>> get_problem("C01", dim=10).dim
@@ -99,7 +100,10 @@ def problem_names() -> list[str]:
 
 
 def find_problem_module(name: str) -> tuple[ProblemModule, str]:
-    """The module that makes the problem of this name in any case, and the name as the module spells it."""
+    """The module that makes the problem of this name in any case, and the name as the module spells it.
+
+    UnknownName for any other; nothing is made.
+    """
     wanted = str(name).lower()
     seeded = parse_name(wanted)
     first = wanted if seeded is None else problem_name(seeded[0].name, 1).lower()

@@ -16,7 +16,7 @@ NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
 
 
 def make_problem(name: str, dim: int | None = None) -> Problem:
-    """A toy problem in any number of variables from 2 (10 unless asked otherwise)."""
+    """A toy problem in any number of variables from 2 (10 unless asked otherwise); another D is an error."""
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{name} is defined for D >= 2; got dim={size}")

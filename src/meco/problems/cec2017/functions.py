@@ -288,7 +288,7 @@ DEFINITIONS: dict[str, Definition] = {
 
 
 def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """Problem C01 to C28 in dim variables (10 unless given)."""
+    """Problem C01 to C28 in dim variables (10 unless given); a D or instance that it does not have is an error."""
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{name} is defined for D >= 2; got dim={size!r}")

@@ -24,7 +24,10 @@ class Instance(NamedTuple):
 
 
 def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Instance:
-    """The numbers behind an instance of problem `name`; it has the maps that Definition.given names (z, w)."""
+    """The numbers behind an instance of problem `name`; it has the maps that Definition.given names (z, w).
+
+    "official" reads the organisers' tables, which must be on this machine. Another instance is an error.
+    """
     number = int(name[1:])
     if instance == "paper":
         made = _paper_instance(dim, bound)
@@ -68,7 +71,7 @@ def draw_rotation(draw: np.random.Generator, dim: int) -> np.ndarray:
 
 
 def _official_instance(number: int, dim: int) -> Instance:
-    """The shift and maps of the organisers' tables."""
+    """The shift and maps of the organisers' tables, read from their file; an error for another D or without it."""
     if dim not in TABLE_DIMS:
         raise InvalidInput(
             f"the official instance of C{number:02d} exists for D = 10, 30, 50 and 100; got dim={dim} "

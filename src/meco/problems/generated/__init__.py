@@ -27,7 +27,10 @@ __all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "get", "make_batch"]
 
 
 def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> GeneratedBatch:
-    """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given."""
+    """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given.
+
+    An unknown family, no seed, or a D that it does not have is an error.
+    """
     from meco.problems.generated.batch import GeneratedBatch  # names alone are asked for far more often
     from meco.problems.generated.draw import draw_problem
     from meco.problems.generated.drawn_missions import draw_mission
@@ -46,7 +49,7 @@ def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> Gen
 
 
 def make_problem(name: str, dim: int | None = None) -> Problem:
-    """A generated problem by family and seed, such as "G-bowl-linear-0007"."""
+    """A generated problem by family and seed, such as "G-bowl-linear-0007"; another name or D is an error."""
     found = parse_name(name)
     if found is None:
         raise UnknownName("generated problem", name, [problem_name(family, 1) for family in GENERATED])

@@ -51,7 +51,7 @@ class GeneratedBatch(Sequence[Problem]):
         return np.stack([p.upper for p in self.problems])
 
     def raw(self, x: Array) -> Values:
-        """Values of all problems at once: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
+        """Values of all problems at once: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]; others are refused."""
         if x.ndim != 3 or x.shape[0] != len(self) or x.shape[2] != self.dim:
             raise InvalidInput(
                 f"{len(self)} problems in lockstep need x of shape ({len(self)}, N, {self.dim}); got {tuple(x.shape)}"

@@ -55,9 +55,9 @@ def linear(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], scaled: bool) -> Callable:
-    """A draw for quadratics: curvatures from low to high along the turned axes, of these signs.
+    """A function that draws quadratics: curvatures from low to high along the turned axes, of these signs.
 
-    scaled divides them by sqrt(D / 2).
+    scaled divides them by sqrt(D / 2). It moves the generator on, and gives "out" and "curve" [D, count].
     """
 
     def draw(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
@@ -81,7 +81,7 @@ def ring(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
-    """Numbers of wavy borders and of islands; the order of draws is part of a seed's problem."""
+    """Draw numbers of wavy borders and of islands; the order of draws is part of a seed's problem."""
     return {
         "out": draw_directions(rng, dim, count),
         "along": draw_directions(rng, dim, count),
@@ -97,7 +97,7 @@ def wavy(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def islands(v: Array, y: Array, p: Numbers) -> Array:
-    """Many feasible islands that do not touch, periodic in two directions."""
+    """Many feasible islands that do not touch, periodic in two directions: v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     first, second = xp.matmul(v, p["out"]), xp.matmul(v, p["along"])
     return 2.0 - xp.cos(p["pitch"] * first) - xp.cos(p["pitch"] * second) - p["room"]
@@ -109,7 +109,7 @@ def _draw_maxima(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def maxima(v: Array, y: Array, p: Numbers) -> Array:
-    """The largest of three planes: a corner."""
+    """The largest of three planes: a corner; v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     planes = xp.matmul(v, p["out"])  # [B, N, 3 count]
     columns = xp.reshape(planes, (*planes.shape[:-1], planes.shape[-1] // PIECES, PIECES))
@@ -128,7 +128,7 @@ def cliff(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def opposed(v: Array, y: Array, p: Numbers) -> Array:
-    """Pairs that exclude each other: what one keeps below zero by its room, the other keeps above."""
+    """Pairs that exclude each other: what one keeps below zero by its room, the other keeps above; [B, N, count]."""
     xp = namespace(v)
     value = xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"])
     half = value.shape[-1] // 2

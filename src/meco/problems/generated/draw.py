@@ -63,7 +63,10 @@ def draw_rotation(rng: Draw, dim: int) -> np.ndarray:
 
 
 def _draw_box(rng: Draw, family: Family, dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Bounds of different widths, the known point well inside, and which variables are whole numbers."""
+    """Lower and upper bounds of different widths, the known point well inside, and which are whole: [D] each.
+
+    None in the last place where none is.
+    """
     half = 10.0 ** (rng.uniform(-1.0, 2.5) + rng.uniform(-0.5, 0.5, dim))
     middle = half * rng.uniform(-1.0, 1.0, dim)
     u = rng.uniform(-0.8, 0.8, dim)
@@ -77,7 +80,7 @@ def _draw_box(rng: Draw, family: Family, dim: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _draw_blocks(rng: Draw, part: str, blocks: Blocks, dim: int) -> Numbers:
-    """Numbers of the blocks of constraints; equalities leave no room."""
+    """Draw the numbers of the blocks of constraints, by "g0", "g1", ...; equalities ("h") leave no room."""
     drawn: Numbers = {}
     for i, (kind, count) in enumerate(blocks):
         entry = CONSTRAINTS[kind]
@@ -93,7 +96,8 @@ def _place_optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -
     Inside: no tilt, the centre is the known point. On the border (KKT): some convex constraints lose
     their room, and the tilt is minus a positive sum of their normals n. A feasible v has n v <= 0, so
     the tilt never lowers the objective there, whatever its kind. Beyond: the centre lies elsewhere.
-    A tilt along the normals of equalities makes the known point stationary; tolerance allows a little less.
+    A tilt along the normals of equalities makes the known point stationary; tolerance allows a little less. On the
+    border numbers are changed (_press_constraints).
     """
     dim, here = len(u), np.zeros(len(u))
     free = not (family.inequalities or family.equalities)
@@ -111,7 +115,7 @@ def _place_optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -
 
 
 def _press_constraints(rng: Draw, family: Family, numbers: Numbers, dim: int) -> np.ndarray:
-    """Take the room of some convex constraints, at most D, and give the tilt that presses against them: [D].
+    """Take the room of some convex constraints from numbers, at most D, and give the tilt that presses on them: [D].
 
     These are turned to face one common way, so that the opposite way leads into all of them at once:
     however many meet at the known point, the feasible set has an interior.

@@ -49,7 +49,7 @@ class LockstepObstacles:
 
 
 def evaluate_missions(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
-    """x [B, N, 3 I] -> f [B, N], g [B, N, I + J], h [B, N, 1]."""
+    """Values of flights x [B, N, 3 I] over the maps of p: f [B, N], g [B, N, I + J], h [B, N, 1]."""
     chart = p["map"]
     start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
     sensors, obstacles = chart["sensors"][:, None, None, :, :], LockstepObstacles(chart["boxes"], chart["discs"])
@@ -57,7 +57,10 @@ def evaluate_missions(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
 
 
 def draw_mission(family: MissionFamily, seed: int) -> Problem:
-    """The map of a seed with its known flight; its family's name and the order of draws are part of the seed."""
+    """The map of a seed with its known flight; its family's name and the order of draws are part of the seed.
+
+    A seed of which ATTEMPTS maps fail is an error.
+    """
     for attempt in range(ATTEMPTS):
         rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
         start, middles, end, sensors = _draw_places(rng, family)
@@ -111,7 +114,10 @@ def _draw_stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple
 
 
 def _hover_times(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
-    """Equal times at the stops over sensors that collect all data with a little to spare; None where none do: [I]."""
+    """Equal times at the stops over sensors that collect all data with a little to spare, 0 elsewhere: [I].
+
+    None where no time does, or more comes in at once than can be received.
+    """
     rate = data_rates(stops, sensors, MODEL)
     if np.any(rate.sum(axis=1) > 0.99 * MODEL.R_lambda):
         return None
@@ -120,7 +126,10 @@ def _hover_times(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np
 
 
 def _draw_obstacles(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.ndarray) -> list[Disc] | None:
-    """Bounding circles close to the straight way [G + 2, 2], apart from each other and from the route [I + 2, 2]."""
+    """Bounding circles close to the straight way [G + 2, 2], apart from each other and from the route [I + 2, 2].
+
+    None where ATTEMPTS draws do not find enough.
+    """
     found: list[Disc] = []
     for _ in range(ATTEMPTS):
         ends = straight[[0, -1]] if rng.random() < 0.3 else straight[rng.integers(len(straight) - 1) + np.arange(2)]

@@ -142,7 +142,10 @@ def problem_name(family: str, seed: int) -> str:
 
 
 def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
-    """The family and the seed that a name such as "G-bowl-linear-0007" holds; None for other names."""
+    """The family and the seed that a name such as "G-bowl-linear-0007" holds; None for other names.
+
+    A name of that form with an unknown family is an error.
+    """
     found = re.fullmatch(r"g-(.+)-(\d+)", str(name).strip().lower())
     if found is None:
         return None

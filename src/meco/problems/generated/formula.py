@@ -14,7 +14,10 @@ from meco.problems.generated.objective_kinds import OBJECTIVES
 
 
 def evaluate_family(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
-    """x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
+    """Values of a family's problems with numbers p at x [B, N, D]: f [B, N], g [B, N, p], h [B, N, q].
+
+    nan where the family fails.
+    """
     xp, at, f = namespace(x), p["x"], p["f"]
     v = (x - at["known"]) / at["half"]  # exactly 0 at the known point
     z = xp.matmul(v - at["centre"], at["turn"])
@@ -33,7 +36,7 @@ def evaluate_family(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]
 
 
 def _evaluate_blocks(part: str, blocks: Blocks, v: Array, y: Array, p: Mapping[str, Mapping[str, Any]]) -> Array:
-    """The values of all blocks side by side, in their raw scales."""
+    """The values of all blocks side by side, in their raw scales: [B, N, count], no column without blocks."""
     if not blocks:
         return v[..., :0]
     found = []

@@ -47,7 +47,7 @@ def _draw_valley(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def valley(z: Array, p: Numbers) -> Array:
-    """A chain of parabolas to follow, each variable bending the way of the next; a nearly flat floor."""
+    """A chain of parabolas to follow, each variable bending the way of the next, over a nearly flat floor: [B, N]."""
     xp = namespace(z)
     off = z[..., 1:] - p["bend"] * z[..., :-1] ** 2
     return xp.sum(off * off, axis=-1) / z.shape[-1] + xp.mean(p["floor"] * z * z, axis=-1)
@@ -70,7 +70,7 @@ def _draw_edges(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def edges(z: Array, p: Numbers) -> Array:
-    """Absolute values and their maximum: not smooth, least of all at the centre."""
+    """Absolute values and their maximum, not smooth, least of all at the centre: z [B, N, D] -> [B, N]."""
     xp = namespace(z)
     size = p["weight"] * xp.abs(z)
     return p["share"] * xp.mean(size, axis=-1) + (1.0 - p["share"]) * xp.max(size, axis=-1)
@@ -82,7 +82,7 @@ def _draw_steps(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def steps(z: Array, p: Numbers) -> Array:
-    """A bowl of plateaus: level but for jumps."""
+    """A bowl of plateaus, level but for jumps: z [B, N, D] -> [B, N]."""
     xp = namespace(z)
     level = xp.floor(xp.abs(z) * p["steps"] + 0.5) / p["steps"]
     return xp.mean(level * level, axis=-1)
@@ -99,7 +99,7 @@ def linear(z: Array, p: Numbers) -> Array:
 
 
 def _draw_funnels(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    """Numbers of three bowls; the order of draws is part of a seed's problem."""
+    """Draw numbers of three bowls; the order of draws is part of a seed's problem."""
     places = np.concat([np.zeros((1, dim)), rng.uniform(-1.2, 1.2, (2, dim))])
     floor = np.concat([[0.0], rng.uniform(0.02, 0.2, 2)])[None]
     slope = np.concat([rng.uniform(1.0, 3.0, 1), rng.uniform(0.3, 1.0, 2)])[None]
@@ -107,7 +107,7 @@ def _draw_funnels(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def funnels(z: Array, p: Numbers) -> Array:
-    """The least of three bowls; the deepest is the narrowest."""
+    """The least of three bowls, of which the deepest is the narrowest: z [B, N, D] -> [B, N]."""
     xp = namespace(z)
     away = z[:, :, None, :] - p["places"][:, None, :, :]  # [B, N, 3, D]
     return xp.min(p["floor"] + p["slope"] * xp.mean(away * away, axis=-1), axis=-1)

@@ -95,7 +95,8 @@ def fetch_tables(
     """Download the archive of "cec2017" or "rwco", check it, and write its numbers into the user's data folder.
 
     A mirror is named by url and sha256, or by MECO_CEC2017_URL, MECO_CEC2017_SHA256, MECO_RWCO_URL
-    and MECO_RWCO_SHA256. Returns the path of the npz file; a failure leaves nothing behind.
+    and MECO_RWCO_SHA256. Returns the path of the npz file, which replaces an older one; a failure leaves nothing
+    behind and is MissingData (no network) or DamagedFile (another archive).
     """
     name = SOURCES.resolve(name)
     source, prefix = SOURCES[name], f"MECO_{name.upper()}"
@@ -107,7 +108,7 @@ def fetch_tables(
 
 
 def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
-    """The archive as a file in the scratch folder, its checksum tested."""
+    """Download the archive into the scratch folder and test its checksum; its path."""
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"
     try:
@@ -125,7 +126,7 @@ def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix:
 
 
 def _read_archive(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
-    """The arrays of an archive, each of the shape that load.py wants."""
+    """The arrays of an archive, each of the shape that load.py wants; DamagedFile for any other archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_ARCHIVE:
@@ -143,7 +144,10 @@ def _read_archive(path: Path, source: TableArchive, suite: str, url: str) -> Arr
 
 
 def _write_npz(arrays: Arrays, folder: Path, filename: str) -> Path:
-    """Write the npz under a passing name and move it into place, so that no half file is ever seen."""
+    """Write the npz under a passing name and move it into place, so that no half file is ever seen; its path.
+
+    Makes the folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / filename, shared=True) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]

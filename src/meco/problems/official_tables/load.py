@@ -43,7 +43,7 @@ TABLE_SHAPES: dict[str, Shapes] = {
 
 
 def user_data_folder() -> Path:
-    """The folder for data of this user, by the convention of the platform."""
+    """The folder for data of this user, by the convention of the platform; it need not exist."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":

@@ -27,14 +27,14 @@ ROWS = {  # what one row of a field holds
 
 
 def read_number(value: Any, label: str) -> float:
-    """One finite number."""
+    """One finite number; an error, which calls it `label`, for anything else, True too."""
     if not (_is_number(value) and np.isfinite(value)):
         raise InvalidInput(f"{label} must be a finite number; got {_shorten(value)}")
     return float(value)
 
 
 def read_vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray:
-    """So many finite numbers."""
+    """So many finite numbers [size]; an error, which calls them `label`, for anything else."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not (isinstance(value, (list, tuple)) and len(value) == size and all(map(_is_number, value))):
@@ -49,7 +49,7 @@ def read_row(value: Any, field: str, label: str) -> np.ndarray:
 
 
 def read_table(value: Any, field: str, label: str) -> np.ndarray:
-    """A list of rows as an array [n, width]; an empty list gives [0, width]."""
+    """A list of rows as an array [n, width]; an empty list gives [0, width], other things are refused."""
     width = ROWS[field].count(",") + 1
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise InvalidInput(f"{label} must be a list of rows {ROWS[field]} in metres; got {_shorten(value)}")
@@ -66,7 +66,7 @@ def read_polygons(value: Any, label: str) -> tuple[np.ndarray, ...]:
 
 
 def read_parameters(value: Any, label: str) -> Parameters:
-    """The table of the paper with the given numbers replaced."""
+    """The table of the paper with the given numbers replaced; unknown names and numbers out of range are refused."""
     if isinstance(value, Parameters):
         return value
     if not isinstance(value, Mapping):
@@ -176,7 +176,7 @@ def _cross_product(u: np.ndarray, v: np.ndarray) -> Any:
 
 
 def _allowed_range(key: str) -> tuple[str, Any]:
-    """What a parameter may be, in words and as a test."""
+    """What the parameter `key` may be, in words and as a test of a number."""
     if key == "alpha":
         return "a number from 0 to 1", lambda v: 0 <= v <= 1
     if key == "H":

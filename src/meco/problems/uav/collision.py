@@ -173,7 +173,7 @@ def ring_intervals(segments: Segments, rings: Array) -> Intervals:
 
 
 def covered_share(intervals: Intervals) -> Array:
-    """How much of [0, 1] each interval covers."""
+    """How much of [0, 1] each interval covers; 0 where it is empty or nan."""
     near, far = intervals
     xp = namespace(near)
     share = bounded(far, -xp.inf, 1.0) - bounded(near, 0.0, xp.inf)

@@ -60,7 +60,7 @@ class Mission:
     best_known: float | None = None  # its objective
 
     def __post_init__(self) -> None:
-        """Check every field and keep it as an array; to_json() writes the fields by name."""
+        """Check every field, refuse a wrong one, and keep it as an array; to_json() writes the fields by name."""
         where = f"mission {self.name}"
         if not (isinstance(self.name, str) and self.name):
             raise InvalidInput(f"the name of a mission must be a text; got {self.name!r}")
@@ -81,7 +81,7 @@ class Mission:
             object.__setattr__(self, key, value)
 
     def _check_known(self) -> None:
-        """A known point must be one: inside the bounds, feasible, and as good as it says."""
+        """Refuse a known point that is none: inside the bounds, feasible, and as good as it says."""
         if self.best_known is not None:
             checks.read_number(self.best_known, f"mission {self.name}: best_known")
         if self.known_x is None:
@@ -169,7 +169,7 @@ FIELDS = tuple(f.name for f in fields(Mission))
 
 
 def load_mission(source: str | os.PathLike[str]) -> Mission:
-    """A mission by the name of a shipped one, such as "UAV-07", or from a JSON file of one's own."""
+    """A mission by the name of a shipped one, such as "UAV-07", or from a JSON file of one's own; others are errors."""
     path = Path(source)
     if path.suffix.lower() == ".json":
         if not path.is_file():
@@ -190,7 +190,10 @@ def make_problem(name: str) -> Problem:
 
 
 def parse_mission(text: str | bytes, where: str, name: str) -> Mission:
-    """A mission from the text of its file; where and name say what to call the file and an unnamed mission."""
+    """A mission from the text of its file; where and name say what to call the file and an unnamed mission.
+
+    Text that is no JSON, and unknown, missing or wrong fields are errors.
+    """
     content = parse_json(text, where)
     if not isinstance(content, dict):
         raise InvalidInput(
