@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the methods that the options name; the exit code says whether every run was made."""
+    """Run the comparison that the options name into a folder, with its report; 0 if every run was made, else 1."""
     from meco.bench.plan.comparison import folder_name, make_comparison
     from meco.commands.campaign import check_campaign_options, run_and_report
 

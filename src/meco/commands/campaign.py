@@ -18,7 +18,7 @@ from meco.errors import InvalidInput, MecoError
 
 
 def add_campaign_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every campaign."""
+    """Add the options of every campaign to a parser."""
     parser.add_argument(
         "--runs", type=int, metavar="N", help="runs of each method on each problem, with consecutive seeds"
     )
@@ -45,7 +45,10 @@ def check_campaign_options(args: argparse.Namespace) -> None:
 
 
 def run_and_report(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
-    """Run what is missing, write the report, say how it ended; returns the exit code."""
+    """Run what the folder lacks, write its report, print how it ended; the exit code.
+
+    0: every run is there; 1: some failed; 128 + n: stopped by signal n. MecoError where nothing could be run.
+    """
     try:
         with stopping_signals():
             summary = _run_missing(experiments, folder, args)
@@ -76,7 +79,7 @@ def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.
 
 
 def _print_summary(summary: Summary, folder: str) -> None:
-    """How many runs there are, and why others are missing."""
+    """Print how many runs there are, and to standard error why others are missing."""
     print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE_FILE}")
     if not summary.failures:
         return

@@ -21,7 +21,10 @@ TOLD_FAILURES = 5  # failures told in words
 
 
 def read_campaign_status(folder: Path) -> dict[str, Any]:
-    """Everything the page shows of the campaign in a folder, now, as JSON; watch.js reads these keys."""
+    """Everything the page shows of the campaign in a folder, now, for JSON; watch.js reads these keys.
+
+    Reads the whole store; one that is missing or damaged is an error.
+    """
     results = read_results(folder)
     wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted_runs()))
     done = sum(run in results.runs for run in wanted)
@@ -37,7 +40,10 @@ def read_campaign_status(folder: Path) -> dict[str, Any]:
 
 
 def _seconds_left(results: StoreContents, wanted: list[Run]) -> float | None:
-    """Seconds that the missing runs take, by what the finished ones of their method took, on the workers there are."""
+    """Seconds that the missing runs take, by what finished ones of their method took, on the last session's workers.
+
+    None before any has finished.
+    """
     took: dict[str, list[float]] = {}
     for run, record in results.runs.items():
         took.setdefault(run.method, []).append(record.seconds)
@@ -81,7 +87,7 @@ def _describe_experiment(results: StoreContents, experiment: Experiment, dim: in
 
 
 def _mean_ranks(found: RunArrays) -> dict[int, float]:
-    """Mean rank of each contender, feasibility first, over the problems that every contender has begun."""
+    """Mean rank of each contender by its number, feasibility first, over the problems that all have begun; or {}."""
     if not found.records:
         return {}
     begun = np.flatnonzero(found.exists.any(axis=2).all(axis=0))

@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load or train the agents, judge them, write what came of it."""
+    """Load or train the agents, judge them, write challenge.json and challenge.html, and print the table; 0."""
     if args.train_seconds <= 0:
         raise InvalidInput(f"--train-seconds must be above 0; got {args.train_seconds}")
     began = time.monotonic()
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         for agent in agents.values():
             agent.close()
-    found = _summarise(judged, facts, args.quick) | {"seconds": time.monotonic() - began}
+    found = _summarise_judgements(judged, facts, args.quick) | {"seconds": time.monotonic() - began}
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     write_bytes(out / "challenge.json", json.dumps(found, indent=1, allow_nan=False).encode())
@@ -99,7 +99,10 @@ def _make_env(dim: int = 5, per_variable: int = 20, **settings: Any) -> Any:
 def _judge_all(
     agents: dict[str, Agent], facts: dict[str, dict[str, Any]], quick: bool, suites: list[str], report: Any
 ) -> list[tuple[Judgement, tuple[str, ...]]]:
-    """Judgements with the agents that each is of: choose and the suites of all, confirm of each on its own problems."""
+    """Judgements with the agents that each is of: choose and the suites of all, confirm of each on its own problems.
+
+    Adds the first seed of these problems to each agent's facts.
+    """
     size, controls = QUICK_SIZE if quick else FULL_SIZE, make_control_agents(quick)
     everyone = tuple(agents)
     judged = [
@@ -119,10 +122,10 @@ def _judge_all(
     return judged
 
 
-def _summarise(
+def _summarise_judgements(
     judged: list[tuple[Judgement, tuple[str, ...]]], facts: dict[str, dict[str, Any]], quick: bool
 ) -> dict[str, Any]:
-    """Everything that was found, as plain data."""
+    """Everything that was found, as plain data for JSON; the first judgement must be of choose."""
     choose = judged[0][0]
     best = max(choose.constants, key=lambda name: float(choose.column(name).mean()))
     agents = {
@@ -141,7 +144,10 @@ def _summarise(
 
 
 def _summarise_set(judged: Judgement, name: str, best: str) -> dict[str, Any]:
-    """How an agent did on a set, and its lead over every rival, with p-values corrected for their number."""
+    """How an agent did on a set, and its lead over every rival, with p-values corrected for their number.
+
+    p is None where SciPy is not installed.
+    """
     mine = judged.column(name)
     leads = {rival: mine - judged.column(best if rival == "best constant" else rival) for rival in RIVALS}
     try:
@@ -165,7 +171,7 @@ def _summarise_set(judged: Judgement, name: str, best: str) -> dict[str, Any]:
 
 
 def _result_table(found: dict[str, Any]) -> Table:
-    """One row for each agent on each set."""
+    """A table with a row for each agent on each set, from what _summarise_judgements() gave."""
     columns = [Column("Agent", head=True), Column("set"), Column("problems"), Column("score"), Column("95 %")]
     columns += [*(Column(f"lead over {rival}") for rival in RIVALS), Column("feasible, %"), Column("decisions, s")]
     rows = []
@@ -213,7 +219,7 @@ def _agent_table(found: dict[str, Any]) -> Table:
 
 
 def _way_table(found: dict[str, Any], name: str) -> Table:
-    """Scores of every way beside one agent, on every set."""
+    """Scores of every way beside one agent, on every set; ways that a set lacks are left out, best on confirm first."""
     sets = found["agents"][name]["sets"]
     ways = sorted(next(iter(sets.values()))["scores"], key=lambda way: -sets["confirm"]["scores"].get(way, -1.0))
     rows = [

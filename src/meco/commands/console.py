@@ -16,7 +16,10 @@ MOST_VARIABLES = 1_000_000
 
 
 def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
-    """Pairs from "0,1 0,5", a JSON list, a JSON object of names, or from a file of these; one pair serves --dim."""
+    """Pairs from "0,1 0,5", a JSON list, a JSON object of names, or from a file of these; one pair serves --dim.
+
+    None without words. Whether pairs make a box is for Variables to say; what cannot be read is an error.
+    """
     if not words:
         return None
     text = " ".join(words)
@@ -45,7 +48,7 @@ def _is_file_path(text: str) -> bool:
 
 
 def parse_numbers(text: str | None, what: str) -> Any:
-    """A point "1,2,3", several "1,2,3 4,5,6", JSON, or None."""
+    """A point "1,2,3", several "1,2,3 4,5,6", JSON, or None for None; other text is an error, which calls it `what`."""
     if text is None:
         return None
     try:
@@ -58,7 +61,10 @@ def parse_numbers(text: str | None, what: str) -> Any:
 
 
 def parse_tolerance(text: str | None, what: str) -> Any:
-    """A number, several "1e-3,1e-4" in the order of the constraints, or "stress=1e-3,height=0" by name."""
+    """A number, several "1e-3,1e-4" in the order of the constraints, or "stress=1e-3,height=0" by name.
+
+    None for None; other text is an error, which calls it `what`.
+    """
     if text is None:
         return None
     try:
@@ -72,7 +78,7 @@ def parse_tolerance(text: str | None, what: str) -> Any:
 
 
 def check_picture_path(path: str | None) -> None:
-    """Refuse a picture that could not be written, before anything is spent on what it would show."""
+    """Refuse a picture that could not be written, before anything is spent on what it would show; None is none."""
     if path is None:
         return
     check_picture_suffix(path)
@@ -113,7 +119,7 @@ def describe_limits(result: Result) -> str:
 def describe_point(
     x: Any, fun: float, constraints: Mapping[str, ConstraintValue], variables: Sequence[str] = ()
 ) -> str:
-    """A point, its objective and its constraints in columns."""
+    """A point, its objective and its constraints in columns; x1, x2, ... unless there is a name for every variable."""
     names = list(variables) if len(variables) == len(x) else [f"x{i + 1}" for i in range(len(x))]
     wide = max(map(len, [*names, *constraints, "f"]))
     lines = [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, x)]

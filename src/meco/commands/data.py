@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fetch tables, or say where they are looked for."""
+    """Fetch tables into the user's data folder, or print where they are looked for; 0."""
     if args.action == "fetch":
         from meco.problems.official_tables.fetch import fetch_tables  # brings what only downloads need
 

@@ -43,7 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve the stories one after the other, and write their pictures and the page."""
+    """Solve the stories one after the other, print what came of them, write their pictures and the page; 0.
+
+    Ctrl-C ends the present story, and the page has those before it.
+    """
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     rivals = RIVALS if importlib.util.find_spec("scipy") is not None else ()
@@ -117,7 +120,7 @@ def _compare_solvers(problem: Problem, ours: Result, seconds: float, others: lis
 
 
 def _draw_pictures(name: str, result: Result, folder: Path) -> list[str]:
-    """The result drawn as files, and as SVG text for the page."""
+    """Write pictures of the result into the folder as SVG; the same as text for the page."""
     figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):
         from meco.problems.uav.mission import load_mission

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record every problem under every behaviour."""
+    """Record every problem under every behaviour into files of a folder; 0. Unknown behaviours are errors."""
     wanted = [name.strip() for name in args.behaviours.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in BEHAVIOURS]
     if unknown or not wanted:

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write every evaluation of a run; damaged places are left out with a warning."""
+    """Write every evaluation of a run to a file or standard output; damaged places are left out with a warning; 0."""
     run_json, log, damaged = load_run(args.run)
     if damaged:
         print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
@@ -65,7 +65,10 @@ def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> No
 
 
 def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
-    """What describes each call, and the call, with as many constraint values as there are constraints."""
+    """What describes each call, and the call, in the order of their numbers.
+
+    One without as many constraint values as there are constraints has nan for all.
+    """
     p, q = log.counts
     allowed = resolve_recorded_tolerances(inputs, log)
     for number in sorted(log.entries):

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_policies(args: argparse.Namespace) -> int:
-    """A line for each policy at hand."""
+    """Print a line, or JSON, for each policy at hand, damaged ones too; 0."""
     told = {name: _read_metadata(name) for name in policy_names()}
     if args.json:
         print(json.dumps(told))
@@ -55,7 +55,7 @@ def _list_policies(args: argparse.Namespace) -> int:
 
 
 def _read_metadata(name: str) -> dict[str, Any]:
-    """What a policy says of itself; of a damaged one, what is wrong."""
+    """What a policy says of itself; of a damaged one, what is wrong. One that is not there is an error."""
     try:
         return dict(load_policy(name).metadata)
     except DamagedFile as error:
@@ -63,7 +63,7 @@ def _read_metadata(name: str) -> dict[str, Any]:
 
 
 def _show_policy(args: argparse.Namespace) -> int:
-    """The metadata of a policy, a line each."""
+    """Print the metadata of a policy, a line each or JSON; 0. A missing or damaged one is an error."""
     metadata = {**load_policy(args.policy).metadata, "file": str(policy_path(args.policy))}
     if args.json:
         print(json.dumps(metadata))
@@ -74,7 +74,7 @@ def _show_policy(args: argparse.Namespace) -> int:
 
 
 def _verify_policies(args: argparse.Namespace) -> int:
-    """Say of each policy what is wrong; the exit code is 1 if anything is."""
+    """Print of each policy what is wrong; the exit code is 1 if anything is."""
     names = policy_names() if args.policy == "all" else [args.policy]
     found = {name: verify_policy(name) for name in names}
     if args.json:

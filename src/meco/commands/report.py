@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Merge and pack where asked, then write the report of a folder."""
+    """Merge and pack where asked, then write the report of a folder and print what it comes to; 0."""
     from pathlib import Path
 
     from meco.bench.report.campaign_report import write_campaign_report

@@ -23,7 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the experiments of a name; the exit code says whether every run was made."""
+    """Run the experiments of a name into a folder, with their report; 0 if every run was made, else 1.
+
+    Contenders whose policies are not installed are left out and named; MissingData where none is left.
+    """
     from meco.bench.plan.experiments import find_experiments, match_methods
     from meco.bench.plan.revise import adjust_experiment, without_missing_policies
     from meco.commands.campaign import check_campaign_options, run_and_report

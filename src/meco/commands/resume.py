@@ -43,7 +43,11 @@ METHOD_OPTIONS = {"policy", "pop_size", "batch"}  # of the method, that a run of
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on with the run of a folder as run.json describes it; workers and limits may be others."""
+    """Go on with the run of a folder as run.json describes it, and show its result; workers and limits may be others.
+
+    Changes to the folder that the run began in. A folder without a run of the command line is an error; one from
+    elsewhere is run after a question alone.
+    """
     from meco.api import minimize
 
     folder = Path(args.run).absolute()
@@ -93,7 +97,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: bool) -> None:
-    """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own."""
+    """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own.
+
+    InvalidInput where the answer is no, or nobody can be asked.
+    """
     source, method = run_json["source"], run_json["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]

@@ -38,7 +38,10 @@ STEERING = {  # what methods tell of themselves in the trace: its name on the pa
 
 
 def read_run_status(folder: Path) -> dict[str, Any]:
-    """Everything the page shows of the run in a folder, now, as JSON; watch.js reads these keys."""
+    """Everything the page shows of the run in a folder, now, for JSON; watch.js reads these keys.
+
+    Reads the whole log; a folder without a run is an error.
+    """
     run_json, log, _ = load_run(folder)
     inputs = run_json["inputs"]
     variables, tolerances = variables_from_inputs(inputs), resolve_recorded_tolerances(inputs, log)
@@ -77,7 +80,10 @@ def _describe_point(every: Evaluations, i: int) -> dict[str, Any]:
 
 
 def _choose_distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
-    """Of points [n, D] from best to worst, the places of the best that differ from all better ones."""
+    """Of points [n, D] from best to worst, the places of the best that differ from all better ones.
+
+    At most DRAWN_POINTS; width [D] is the range to compare by.
+    """
     unit = x / np.where(width > 0, width, 1.0)
     kept: list[int] = []
     near = np.zeros(len(x), dtype=bool)
@@ -131,7 +137,7 @@ def _count_failures(fault: np.ndarray) -> dict[str, int]:
 
 
 def _latest_failures(folder: Path) -> list[str]:
-    """The latest failures in words."""
+    """The latest failures in words; [] where none was kept or the file cannot be read."""
     try:
         lines = (
             read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-TOLD_FAILURES:]
@@ -144,7 +150,7 @@ def _latest_failures(folder: Path) -> list[str]:
 
 
 def _read_result(folder: Path) -> dict[str, Any] | None:
-    """The result of the last session, if one has ended."""
+    """The result of the last session; None where none has ended, or its file is damaged."""
     try:
         found = read_json(folder / "result.json")
         check_form(found, {"nfev": int, "message": str}, "result.json")

@@ -101,7 +101,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve_target(args: argparse.Namespace) -> int:
-    """A function or program by minimize(); a benchmark problem by solve(), unless an option needs minimize()."""
+    """Solve a function or program by minimize(), a benchmark problem by solve(), unless an option needs minimize().
+
+    The exit code says whether a feasible point was found. Options that do not go together are errors.
+    """
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
     check_picture_path(args.plot)
@@ -135,7 +138,7 @@ def _parse_instance(text: str) -> str | int:
 
 
 def _solve_function(args: argparse.Namespace) -> int:
-    """One run on a function of a file, or on a program."""
+    """One run on a function of a file, which is executed, or on a program; the exit code."""
     fun: FileFunction | Program
     if args.program is not None:
         calls = None if args.checkpoint is None else str(Path(args.checkpoint) / "calls")
@@ -149,7 +152,10 @@ def _solve_function(args: argparse.Namespace) -> int:
 
 
 def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
-    """One run by minimize(), with the options of the command; `fun.source` becomes the source in run.json."""
+    """One run by minimize(), with the options of the command, and its result shown; the exit code.
+
+    `fun.source` is completed, and becomes the source in run.json; fun is closed at the end.
+    """
     from meco.api import minimize
 
     variables = _read_variables(args, fun, problem)
@@ -179,7 +185,7 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
 
 
 def _read_variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> Variables:
-    """The box of a benchmark problem; else that of --bounds or of the file, with --integer and --log."""
+    """The box of a benchmark problem; else that of --bounds or of the file, with --integer and --log; or an error."""
     if problem is not None:
         return Variables.of(
             problem.lower, problem.upper, problem.integrality, _parse_positions(args.log, problem.dim, "--log")
@@ -227,7 +233,7 @@ def call_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
-    """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
+    """Print the result of one run, draw it and write its page where asked; 0 if it is feasible, else INFEASIBLE."""
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe_result(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.run.stop_reason not in ("budget", "finished"):
@@ -243,7 +249,7 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
 
 
 def _parse_positions(positions: str | None, dim: int, option: str) -> Any:
-    """Which of the variables a text such as "2,3" names: a mask [D], or None without a text."""
+    """Which of the variables a text such as "2,3" names: a mask [D], or None without a text; others are errors."""
     if positions is None:
         return None
     try:
@@ -256,7 +262,10 @@ def _parse_positions(positions: str | None, dim: int, option: str) -> Any:
 
 
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
-    """Runs of a benchmark problem, side by side where the method can."""
+    """Run a benchmark problem, side by side where the method can, print and draw the runs; the exit code.
+
+    A signal ends them where they are.
+    """
     if not 1 <= args.runs <= MOST_RUNS:
         raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
@@ -322,7 +331,7 @@ def _best_result(results: list[Result]) -> Result:
 
 
 def _describe_runs(problem: Problem, results: list[Result]) -> str:
-    """A line for each run, the best point in full, and what is known."""
+    """A line for each run, the best point in full, and what is known, as text; one run at least."""
     lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible"]
     for r in results:
         lines.append(f"{r.run.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}")

@@ -20,7 +20,7 @@ class FileFunction:
     """A function of a Python file, as in "problem.py:fun"."""
 
     def __init__(self, path: str, name: str) -> None:
-        """Load the file; `source` is what run.json keeps and open_source() reads."""
+        """Execute the file; `source` is what run.json keeps and open_source() reads. Without file or function: an error."""
         file = Path(path).absolute()
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")
@@ -74,7 +74,7 @@ class Program(Command):
 
 
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A benchmark problem by name, or the mission in a JSON file."""
+    """A benchmark problem by name, or the mission in a JSON file; a Python file is refused with the way to name it."""
     if target.lower().endswith(".json"):
         from meco.problems.uav.mission import load_mission
 
@@ -99,7 +99,10 @@ def names_a_function(target: str) -> bool:
 
 
 def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark | Program:
-    """What a run folder's source describes."""
+    """What a run folder's source describes: a file that is executed, a program, or a benchmark problem.
+
+    A source that is damaged, or a mission that changed since, is an error.
+    """
     forms: dict[str, Any] = {
         "file": {"path": str, "function": str},
         "command": {"command": str, "keep": bool},

@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common_options(group: Any) -> None:
-    """Options of every training."""
+    """Add the options of every training."""
     group.add_argument("--seeds", type=_parse_seeds, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
     group.add_argument("--device", help="cpu or cuda (default: cpu)")
     group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
@@ -57,7 +57,10 @@ def add_common_options(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train in groups that go in lockstep; stopped in between, the same command with --resume goes on."""
+    """Train in groups that go in lockstep, and write policies and logs; 0, or EXIT_STOPPED by a signal.
+
+    Stopped in between, the same command with --resume goes on.
+    """
     load_extra("torch", "train", "training")
     configs = read_configs(args)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
-    """The trainings that the options ask for."""
+    """The trainings that the options ask for; unknown names and values that cannot be are errors."""
     make = _find_preset(args)
     if args.select and args.only is not None:  # names of what is kept, whatever the seed
         wanted, args.only = args.only, None
@@ -104,7 +107,7 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
 
 
 def _read_preset(name: str, seed: int) -> list[TrainingConfig]:
-    """The trainings of a preset, which may be a function of a file."""
+    """The trainings of a preset, which may be a function of a file, which is executed; what makes none is an error."""
     preset = PRESETS[name]
     try:
         found = preset(seed) if callable(preset) else None
@@ -118,7 +121,10 @@ def _read_preset(name: str, seed: int) -> list[TrainingConfig]:
 
 
 def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:
-    """Train one batch of policies and write them; False if it was stopped before the end."""
+    """Train one batch of policies and write them; False if it was stopped before the end.
+
+    The checkpoint lies beside them, and is removed when they are written.
+    """
     from meco.learn.paper.trainer import Trainer
 
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"

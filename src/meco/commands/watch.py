@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the page of a folder until Ctrl-C."""
+    """Serve the page of a folder until Ctrl-C, then 0."""
     with make_server(Path(args.run), args.port) as serving:
         address = f"http://{LOCAL_HOST}:{serving.server_address[1]}/"
         print(f"{args.run} at {address} (Ctrl-C ends it)", flush=True)
@@ -87,7 +87,10 @@ class PageServer(ThreadingHTTPServer):
 
 
 def make_server(folder: Path, port: int = 0) -> PageServer:
-    """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
+    """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing.
+
+    A port that is taken, and a folder without a run or campaign, are errors.
+    """
     try:
         return PageServer(port, partial(Page, make_follower(folder.absolute())))
     except (OSError, OverflowError) as error:
@@ -127,7 +130,7 @@ def _file_stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def make_follower(folder: Path) -> Follower:
-    """What follows a folder: as a run's where it has run.json, else as a campaign's."""
+    """What follows a folder: as a run's where it has run.json, else as a campaign's; an error where it is neither."""
     if read_run_json(folder) is not None:
         from meco.commands.run_status import read_run_status
 

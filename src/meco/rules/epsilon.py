@@ -35,7 +35,7 @@ def decode_action(action: Array, base: Array, delta: float = DELTA) -> Array:
 
 
 def initial_scale(ev: Evaluation, delta: float = DELTA) -> Array:
-    """Mean violation of each constraint over the first population, at least delta: [B, C]."""
+    """Mean violation of each constraint over the first population, at least delta: [B, C]; failed ones do not count."""
     xp = namespace(ev.f)
     ok = ~ev.failed[:, None, :]
     total = ordered_sum(xp.where(ok, xp.matrix_transpose(ev.c), 0.0))  # the same bits however many columns there are
@@ -67,7 +67,7 @@ class FixedEpsilon(Rule):
     ignores_progress = True
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
-        """The level for the whole run: [B], or [B, C] per constraint."""
+        """The level for the whole run: [B], or [B, C] per constraint; 0 where all of the first population failed."""
         xp = namespace(pop.ev.f)
         ok = ~pop.ev.failed
         if self.level is not None:

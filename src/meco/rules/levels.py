@@ -45,7 +45,7 @@ class FallingEpsilon(Rule):
     until: float = 0.5
 
     def start(self, pop: Population, progress: Progress, u: Array) -> FallingState:
-        """The largest violation of the first population is the first level."""
+        """The largest violation of the first population is the first level; 0 where all failed."""
         first = masked_max(pop.ev.nu, ~pop.ev.failed)
         first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
         return FallingState(first, falling_level(first, 0.0, self.until), progress.evaluations)
@@ -70,7 +70,7 @@ NEGLIGIBLE_LEVEL = 1e-8
 
 
 def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
-    """Violation per constraint, equalities within the tolerance counted as kept: [B, N]."""
+    """Violation per constraint, equalities within the tolerance counted as kept: [B, N]; nan of failed candidates."""
     xp = namespace(ev.f)
     h = xp.abs(ev.h)
     total = ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.where(h > eq_tol, h, 0.0))
@@ -78,7 +78,7 @@ def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
 
 
 def next_level(eps: Array, share: Array, generation: int, horizon: int) -> Array:
-    """The level of the next generation: eps and share (of parents within it) are [B]."""
+    """The level of the next generation [B]: eps and share (of parents within it) are [B]; 0 from the horizon on."""
     xp = namespace(eps)
     if 1 < generation < horizon:
         return eps * xp.where(
@@ -102,7 +102,7 @@ class HellwigBeyerEpsilon(Rule):
     eq_tol: float = 1e-4
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
-        """The median violation of the first population [B]."""
+        """The median violation of the first population [B], failed ones left out; 0 where all failed."""
         xp = namespace(pop.ev.f)
         if self.horizon == 0:
             return xp.zeros_like(pop.ev.f[:, 0])

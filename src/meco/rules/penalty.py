@@ -47,7 +47,7 @@ class BalancedPenalty(Rule):
             raise UnknownName("balanced penalty", self.formula, FORMULAS)
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
-        """The first weight [B, 1]."""
+        """The first weight [B, 1], FALLBACK_WEIGHT where the first population does not tell one."""
         xp = namespace(pop.ev.f)
         fallback = xp.full_like(pop.ev.f[:, :1], FALLBACK_WEIGHT)
         return self.adapt(fallback, pop, progress, u)
