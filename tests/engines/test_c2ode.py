@@ -11,7 +11,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect
+from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect_trials
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
 
@@ -107,7 +107,7 @@ def test_trials_equal_a_slow_reference():
 def test_of_three_trials_the_least_violating_goes_on():
     x = np.arange(6.0).reshape(1, 6, 1)
     ev = evaluated([5, 1, 9, 3, 2, 1], [1, 7, 1, 0, -4, np.nan])
-    chosen = preselect(x, ev, size=2)
+    chosen = preselect_trials(x, ev, size=2)
     assert_array_equal(chosen.x[0, :, 0], [0, 4])
     assert_array_equal(chosen.ev.f, [[5, 2]])
 

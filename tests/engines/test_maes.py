@@ -16,7 +16,7 @@ from meco.engines.es.maes import (
     MaEs,
     SearchDistribution,
     StrategyParameters,
-    diagnose,
+    find_lost_and_broken,
     fold,
     move_distribution,
     native_size,
@@ -121,7 +121,7 @@ def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
     cloud = SearchDistribution.isotropic(np.array([[0.5, 2.25], [0.1, 0.2], [0.3, 0.4], [0.6, 0.7]]), 0.5)
     cloud = cloud._replace(path=np.ones((4, 2)), matrix=cloud.matrix * 3.0)
     d = np.ones((4, 3, 2)) * np.array([1.0, np.nan, 1e-3 * MIN_STEP, 1.0])[:, None, None]
-    lost, broken = diagnose(cloud, d, some=np.ones(4, dtype=bool))
+    lost, broken = find_lost_and_broken(cloud, d, some=np.ones(4, dtype=bool))
     assert_array_equal(broken, [False, True, False, False])
     assert_array_equal(lost, [False, False, True, False])
     new = repair_distribution(cloud, broken, lost, np.full((4, 2), 0.9), 0.2)
@@ -134,7 +134,7 @@ def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
 def test_a_run_that_only_ever_failed_starts_afresh_but_one_that_moved_waits():
     cloud = SearchDistribution.isotropic(np.full((2, 3), 0.5), 0.2)
     cloud = cloud._replace(path=np.array([[0.0] * 3, [1.0] * 3]))
-    lost, _ = diagnose(cloud, np.ones((2, 4, 3)), some=np.zeros(2, dtype=bool))
+    lost, _ = find_lost_and_broken(cloud, np.ones((2, 4, 3)), some=np.zeros(2, dtype=bool))
     assert_array_equal(lost, [True, False])
 
 
@@ -160,7 +160,7 @@ def test_formulas_run_on_any_array_library(xp):
         weight = parent_weights(rates.weights.on(z_)["w"], move(ok))
         new = move_distribution(cloud, *shorten_steps(z_, d_), weight, rates)
         new = new._replace(sigma=new.sigma * step_change(new.path, rates))
-        lost, broken = diagnose(new, d_, move(np.array([False, True])))
+        lost, broken = find_lost_and_broken(new, d_, move(np.array([False, True])))
         return [*repair_distribution(new, broken, lost, move(fresh), 0.2), fold(d_)]
 
     for ours, theirs in zip(all_of_it(np.asarray), all_of_it(xp.asarray)):

@@ -20,7 +20,7 @@ class FileFunction:
     """A function of a Python file, as in "problem.py:fun"."""
 
     def __init__(self, path: str, name: str) -> None:
-        """Execute the file; `source` is what run.json keeps and open_source() reads. Without file or function: an error."""
+        """Execute the file; `source` is what run.json keeps and open_source() reads. Neither may be missing."""
         file = Path(path).absolute()
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")

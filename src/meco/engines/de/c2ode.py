@@ -57,6 +57,7 @@ class C2oDE(RuleEngine):
     fewest = 5  # a trial needs itself and four others
 
     def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
+        """FallingEpsilon is the rule unless one is given; too small a population is refused."""
         super().__init__(task, rule or FallingEpsilon(), pop_size)
         self._u: C2oDENumbers | None = None  # numbers of the generation that has begun
         self._wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: none does
@@ -83,7 +84,7 @@ class C2oDE(RuleEngine):
         return make_trials(self.population, self._u)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep the best trial of each individual where it is not worse."""
+        """Keep the best trial of each individual where it is not worse and did not fail; fresh ones always."""
         evaluated = x.shape[1] if self._wanted is None else self._wanted.sum(axis=1)
         self.used = np.minimum(self.used + evaluated, self.task.budget)
         if self.population is None:
@@ -98,7 +99,7 @@ class C2oDE(RuleEngine):
         """End the generation: the best trial of each individual replaces it unless it is worse."""
         assert self.population is not None
         assert self._u is not None
-        trial = preselect(x, ev, self.size)
+        trial = preselect_trials(x, ev, self.size)
         won = not_worse(self.key(trial.ev), self.key(self.population.ev))
         self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
         self.generation += 1
@@ -111,7 +112,7 @@ class C2oDE(RuleEngine):
 
 
 def is_stuck(ev: Evaluation) -> Array:
-    """Whether all violations of a run are alike and none is feasible: [B]."""
+    """Whether all violations of a run are alike and none is feasible: [B]; true too where all failed."""
     xp = namespace(ev.f)
     ok = ~ev.failed
     nu = xp.where(ok, ev.nu, 0.0)
@@ -140,14 +141,14 @@ def make_trials(population: Population, u: C2oDENumbers) -> Array:
 
 
 def pick_setting(pool: str, u: Array) -> Array:
-    """An entry of a pool of settings for each uniform number."""
+    """An entry of the pool "F" or "CR" for each number of u in [0, 1), in its shape."""
     xp = namespace(u)
     values = POOLS.on(u)[pool]
     index = xp.astype(u * values.shape[0], xp.int64)
     return xp.reshape(xp.take(values, xp.reshape(index, (-1,)), axis=0), u.shape)
 
 
-def preselect(x: Array, ev: Evaluation, size: int) -> Population:
+def preselect_trials(x: Array, ev: Evaluation, size: int) -> Population:
     """Of the trials of each individual, the best by violation: [B, 3N, ...] -> [B, N, ...]."""
     xp = namespace(x)
     runs = x.shape[0]

@@ -86,6 +86,7 @@ class ColShade(RuleEngine):
     def __init__(
         self, task: Task, rule: ShrinkingTolerance | None = None, pop_size: int = 50, flights: float = 0.5
     ) -> None:
+        """flights: the first share of Lévy flights, from 0 to 1; other rules and unlike tolerances are refused."""
         super().__init__(task, rule or ShrinkingTolerance(final=task.eq_tol), pop_size)
         if not 0.0 <= flights <= 1.0:
             raise InvalidInput(f"COLSHADE needs a probability of flights between 0 and 1; got {flights}")
@@ -122,7 +123,7 @@ class ColShade(RuleEngine):
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is better; learn which move and which settings paid."""
+        """Keep each trial that is better and did not fail; learn which move and which settings paid."""
         if self.population is None:
             self.begin(x, ev)
             return
@@ -183,7 +184,7 @@ def mark_best(key: Key) -> Array:
 
 
 def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
-    """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; normal is [B, N, D]."""
+    """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; z is normal [B, N, D], 0 as 1."""
     xp = namespace(x)
     square = normal * normal
     length = LEVY_SCALE / xp.where(square > 0.0, square, 1.0)

@@ -37,6 +37,7 @@ class MdeCgo(RuleEngine):
         F: float = 0.5,
         CR: float = 0.9,
     ) -> None:
+        """FeasibilityFirst is the rule unless one is given; unknown strategies are refused."""
         if strategy not in STRATEGIES:
             raise UnknownName("MDE-CGO strategy", strategy, STRATEGIES)
         super().__init__(task, rule or FeasibilityFirst(), pop_size)
@@ -56,7 +57,7 @@ class MdeCgo(RuleEngine):
         return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is not worse than its parent."""
+        """Keep each trial that is not worse than its parent and did not fail."""
         if self.population is None:
             self.begin(x, ev)
             return

@@ -76,6 +76,7 @@ class Shade(RuleEngine):
     replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
+        """changes are fields of ShadeSettings in place of the preset's; unknown presets are refused."""
         if preset not in PRESETS:
             raise UnknownName("SHADE preset", preset, PRESETS)
         super().__init__(task, rule, pop_size)
@@ -99,7 +100,7 @@ class Shade(RuleEngine):
 
     @np.errstate(all="ignore")  # what failed is inf, and its differences are thrown away
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is not worse than its parent; learn F and CR from the wins."""
+        """Keep each trial that is not worse than its parent and did not fail; learn F and CR from the wins."""
         if self.population is None:
             self.begin(x, ev)
             return

@@ -51,6 +51,7 @@ class BpEpsMagEs(Engine):
     """
 
     def __init__(self, task: Task, pop_size: int = 50, charge_jacobian: bool = True) -> None:
+        """charge_jacobian counts evaluations for differences; several runs and too small populations are refused."""
         if pop_size < MIN_POP_SIZE:
             raise InvalidInput(f"BP-epsMAg-ES needs a pop_size of at least {MIN_POP_SIZE}; got {pop_size}")
         if task.rng.runs != 1:
@@ -254,7 +255,7 @@ def difference_steps(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
 def gauss_newton_move(here: Evaluation, around: Evaluation, steps: np.ndarray) -> np.ndarray:
     """-J^+ (max(g, 0), h): the least move that removes the violation of the linearised constraints: [D].
 
-    around [1, D] holds the values with each variable moved by its own step; steps [D].
+    around [1, D] holds the values with each variable moved by its own step; steps [D]. 0 where no finite move does.
     """
     base = np.concatenate([here.g, here.h], axis=-1)[0]  # [1, C]
     near = np.concatenate([around.g, around.h], axis=-1)[0]  # [D, C]

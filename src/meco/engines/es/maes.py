@@ -34,7 +34,7 @@ class StrategyParameters(NamedTuple):
 
     @classmethod
     def of(cls, dim: int, mu: int) -> StrategyParameters:
-        """The published formulas."""
+        """The published formulas for D variables and mu parents, both at least 1."""
         raw = math.log(mu + 0.5) - np.log(np.arange(1, mu + 1))
         weights = raw / raw.sum()
         mu_eff = 1.0 / float(np.sum(weights**2))
@@ -82,6 +82,7 @@ class MaEs(RuleEngine):
     d: Array  # [B, N, D], the same in the matrix's coordinates
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
+        """pop_size None: 4 + 3 ln D; sigma is the first step in the unit cube, refused beyond 0 to MAX_SIGMA."""
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
         if not 0.0 < sigma <= MAX_SIGMA:
             raise InvalidInput(f"MA-ES needs a sigma above 0 and up to {MAX_SIGMA}, in the unit cube; got {sigma}")
@@ -172,7 +173,7 @@ def adapt_distribution(
     chosen_z, chosen_d = rows(z, parents), rows(d, parents)
     if given:
         chosen_z, chosen_d = shorten_steps(chosen_z, chosen_d)
-    lost, broken = diagnose(now, d, xp.any(weight > 0.0, axis=-1))
+    lost, broken = find_lost_and_broken(now, d, xp.any(weight > 0.0, axis=-1))
     now = move_distribution(now, chosen_z, chosen_d, weight, par)
     wider = xp.clip(now.sigma * step_change(now.path, par), max=MAX_SIGMA)
     return repair_distribution(now._replace(sigma=wider), broken, lost, u_fresh, sigma)
@@ -237,7 +238,7 @@ def step_change(path: Array, par: StrategyParameters) -> Array:
     return xp.exp((par.c_sigma / par.d_sigma) * (norm / par.chi_n - 1.0))
 
 
-def diagnose(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Array]:
+def find_lost_and_broken(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Array]:
     """Runs to start afresh, and runs whose matrix ran away: d [B, N, D], some [B] -> [B], [B].
 
     Afresh: no offspring moved in any variable, or all failed before the run ever moved.

@@ -33,7 +33,7 @@ def load_library(module: str, purpose: str) -> ModuleType:
 
 @contextmanager
 def contain_warnings() -> Iterator[None]:
-    """Warnings that a library raises, and filters that it sets, end here."""
+    """Inside the block warnings of libraries and of NumPy are silent; filters that are set there end with it."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

@@ -29,7 +29,7 @@ def reference_directions(n_obj: int, count: int) -> np.ndarray:
     """Well-spread directions on the unit simplex, [count, n_obj]; rows sum to 1.
 
     Two objectives: the even grid of Das and Dennis. More: points of least Riesz energy,
-    which take seconds to find and are therefore kept on disk.
+    which take seconds to find (pymoo) and are therefore kept on disk, where that can be written.
     """
     if n_obj == 2:
         first = np.linspace(0.0, 1.0, count)

@@ -38,6 +38,7 @@ class CmaEs(Engine):
     ceiling: FailureCeiling  # of the present start
 
     def __init__(self, task: Task, pop_size: int | None = None, sigma0: float = 0.3, penalty: float = 1.0) -> None:
+        """pop_size None: pycma's own; less than 3 is refused. MissingExtra without pycma."""
         if pop_size is not None and pop_size < 3:
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
         load_cma()
@@ -58,7 +59,7 @@ class CmaEs(Engine):
         return np.clip(np.stack(self.asked)[None, :, : self.task.dim], 0.0, 1.0)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Move the distribution towards the better offspring."""
+        """Move the distribution towards the better offspring; an exhausted one starts anew at the next ask()."""
         self.population = Population(x, ev)
         self.generation += 1
         with contain_warnings():
@@ -124,7 +125,7 @@ class AugmentedLagrangian(CmaEs):
         self.lagrangian._al = self._make_silent_lagrangian()
 
     def _make_silent_lagrangian(self) -> Any:
-        """pycma makes a folder for its logs before it can be told not to log."""
+        """A Lagrangian that logs nothing: pycma makes a folder for its logs before it can be told not to log."""
         base: Any = load_cma().constraints_handler.AugmentedLagrangian
 
         class Silent(base):

@@ -39,6 +39,7 @@ class Pymoo(Engine):
     asked: Any  # offspring as pymoo's population: ask() leaves it for tell()
 
     def __init__(self, task: Task, pop_size: int) -> None:
+        """The algorithm is built with the first tell()."""
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
         self.algorithm = None
@@ -115,6 +116,7 @@ class Nsga3(Pymoo):
     name = "NSGA-III"
 
     def __init__(self, task: Task, pop_size: int = 50, objectives: str = "multi") -> None:
+        """Other objectives than "multi" and "bi", and populations below 4, are refused."""
         if objectives not in ("multi", "bi"):
             raise UnknownName("NSGA-III formulation", objectives, ("multi", "bi"))
         if pop_size < 4:
@@ -147,6 +149,7 @@ class Nsga3(Pymoo):
         return np.concatenate([ev.f[0][:, None], violations], axis=1)
 
     def _make_algorithm(self, first: np.ndarray) -> Any:
+        """NSGA-III from the candidates first [n, D], with a reference direction for each."""
         nsga3 = load_library("pymoo.algorithms.moo.nsga3", self.name).NSGA3
         return nsga3(
             reference_directions(self._count_outputs()["n_obj"], self.size), pop_size=self.size, sampling=first
@@ -159,6 +162,7 @@ class Isres(Pymoo):
     name = "ISRES"
 
     def __init__(self, task: Task, pop_size: int = 50) -> None:
+        """Populations too small for two parents are refused."""
         least = ISRES_MIN_PARENTS * ISRES_OFFSPRING_PER_PARENT
         if pop_size < least:
             raise InvalidInput(f"ISRES needs a pop_size of at least {least}, two parents' offspring; got {pop_size}")

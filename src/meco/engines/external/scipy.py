@@ -48,7 +48,10 @@ class EvaluatorCallbacks:
         self.traced = self.asked = 0  # evaluations up to the last row of the trace, and to the last question
 
     def evaluate(self, x: np.ndarray) -> Evaluation:
-        """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows."""
+        """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows.
+
+        May add a row to the trace; BudgetSpent or StopRequested end the search.
+        """
         keys = [row.tobytes() for row in np.ascontiguousarray(x)]
         new = [i for i, key in enumerate(keys) if key not in self.known]
         if new:
@@ -86,7 +89,7 @@ class OwnLoopEngine(Engine):
     starts: int  # of the routine so far
 
     def ask(self) -> Array:
-        """Refused."""
+        """Refuse: the library calls the problem itself."""
         raise InvalidInput(
             f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
         )
@@ -128,6 +131,7 @@ class DifferentialEvolution(OwnLoopEngine):
     name = "SciPy-DE"
 
     def __init__(self, task: Task, pop_size: int = 50) -> None:
+        """Populations below 5 are refused. MissingExtra without SciPy."""
         if pop_size < 5:
             raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
         load_scipy()
@@ -182,6 +186,7 @@ class Cobyqa(OwnLoopEngine):
     def __init__(
         self, task: Task, starts_from: int | None = None, radius: float = 0.1, final_radius: float = 1e-6
     ) -> None:
+        """A start is the best of starts_from uniform points, at least 1. MissingExtra without SciPy."""
         if starts_from is None:  # a tenth of a small budget: most of it is for the search
             starts_from = min(50, max(1, task.budget // 10))
         if starts_from < 1:

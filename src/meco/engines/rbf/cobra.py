@@ -64,6 +64,7 @@ class Cobra(Engine):
         phase_one: bool = False,
         max_iter: int = 100,
     ) -> None:
+        """cap is the most points that a surrogate is trained on, at least 4 D, None for all."""
         self.task, self.random, self.size = task, task.rng.generator(0), 2 * task.dim + 1
         if cap is not None and cap < 4 * task.dim:
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")

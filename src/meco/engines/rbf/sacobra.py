@@ -40,6 +40,7 @@ class Sacobra(Cobra):
     scale: np.ndarray  # [p + q]
 
     def __init__(self, task: Task, refine: bool = True, **options: Any) -> None:
+        """refine moves proposals onto the modelled equalities; options are COBRA's."""
         super().__init__(task, **options)
         self.refine = refine
         self.logarithmic = False
@@ -47,7 +48,7 @@ class Sacobra(Cobra):
         self.stalled = 0
 
     def _learn_from_design(self) -> None:
-        """The cycle, the logarithm, the scale of constraints and the first band, from the initial design."""
+        """Set cycle, logarithm, scale of constraints and first band by the initial design; not so where all failed."""
         self.design = len(self.samples)
         self.scale = np.ones(self.samples.y.shape[1] - 1)
         y = self.samples.y[~self.samples.failed]

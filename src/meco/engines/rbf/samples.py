@@ -20,7 +20,7 @@ class Samples:
         self.failed = np.empty(0, dtype=bool)
 
     def add(self, x: np.ndarray, y: np.ndarray, failed: np.ndarray) -> None:
-        """Append evaluated points."""
+        """Append points x [n, D] with outputs y [n, m], cut at MAX_OUTPUT, nan where they failed [n]."""
         self.x = np.concatenate([self.x, x])
         self.y = np.concatenate([self.y, np.where(failed[:, None], np.nan, np.clip(y, -MAX_OUTPUT, MAX_OUTPUT))])
         self.failed = np.concatenate([self.failed, failed])
@@ -37,6 +37,7 @@ class Training:
     """Surrogates that follow the samples, on all of them or on a chosen part of at most cap points."""
 
     def __init__(self, dim: int, outputs: int, cap: int | None) -> None:
+        """Surrogates of so many outputs, trained on at most cap points; None: on all."""
         self.rbf = CubicRBF(dim, outputs)
         self.cap = cap
         self.capped = False  # whether the cap ever left a point out
@@ -45,7 +46,8 @@ class Training:
     def update(self, samples: Samples, targets: np.ndarray, order: np.ndarray, best: int) -> Surrogate:
         """Train on the samples that are new since the last call; gives the surrogates of targets [n, m].
 
-        order ranks all samples from best to worst, best is the point to be most accurate at.
+        order ranks all samples from best to worst, best is the point to be most accurate at. Failed ones are left
+        out; LinAlgError where the others do not span the space.
         """
         good = np.flatnonzero(~samples.failed)
         new = good[good >= self.seen]

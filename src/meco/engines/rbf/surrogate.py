@@ -50,6 +50,7 @@ class Simplex:
     """Regular simplex around the centre: barycentric coordinates are the basis of linear functions."""
 
     def __init__(self, dim: int) -> None:
+        """A regular simplex around the cube [-1, 1]^D."""
         corners = np.eye(dim + 1) - 1.0 / (dim + 1)  # regular, in the D-dimensional plane of sum 0
         basis = np.linalg.svd(corners)[2][:dim]
         corners = corners @ basis.T
@@ -66,6 +67,7 @@ class CubicRBF:
     """Interpolation that grows: add() points and outputs, surrogate() gives what they say."""
 
     def __init__(self, dim: int, outputs: int) -> None:
+        """No points yet."""
         self.simplex = Simplex(dim)
         self.size = 0
         self.x = np.empty((0, dim))
@@ -78,7 +80,10 @@ class CubicRBF:
         self.moment = np.zeros((dim + 1, outputs))  # tail' data
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Start afresh from points x [n, D] with outputs y [n, m]: one factorisation instead of n steps."""
+        """Start afresh from points x [n, D] with outputs y [n, m]: one factorisation instead of n steps.
+
+        Points that cannot be told from others are left out.
+        """
         self.size = 0
         self.normal[:], self.moment[:] = 0.0, 0.0
         near = self.simplex.coordinates(x)
@@ -132,7 +137,7 @@ class CubicRBF:
         return True
 
     def surrogate(self) -> Surrogate:
-        """The interpolants of what was added so far; at least D + 1 points that span the space."""
+        """The interpolants of what was added so far; LinAlgError without D + 1 points that span the space."""
         n = self.size
         trend = np.linalg.solve(self.normal, self.moment)  # [D+1, m]
         rest = (self.data[:n] - self.tail[:n] @ trend).T

@@ -62,6 +62,7 @@ class CachedProblem:
     """
 
     def __init__(self, sub: SurrogateProblem, start: np.ndarray, only_limits: bool = False) -> None:
+        """Scale f and the limits by their slopes at a start [D]; only_limits leaves f out."""
         self.sub, self.only_limits = sub, only_limits or sub.only_limits
         slope = self._evaluate_rows(start)[1]
         length = np.sqrt(np.sum(slope * slope, axis=1))
@@ -78,7 +79,7 @@ class CachedProblem:
         return value, np.concatenate([slope, -slope[p:]]), square
 
     def _evaluate_once(self, x: np.ndarray) -> None:
-        """Everything at x, unless x is the last point asked for."""
+        """Set value, slope, keep and keep_slope to those at x, unless x is the last point asked for."""
         if np.array_equal(x, self.at):
             return
         self.at = x.copy()

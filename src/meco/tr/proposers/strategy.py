@@ -14,7 +14,7 @@ from meco.engines.es.maes import (
     MAX_SIGMA,
     SearchDistribution,
     StrategyParameters,
-    diagnose,
+    find_lost_and_broken,
     fold,
     move_distribution,
     native_size,
@@ -119,7 +119,7 @@ class Strategy:
         xp, par, now = namespace(fresh), self.parameters, self.distribution
         parents = order(key)[:, : par.mu]
         weight = parent_weights(par.weights.on(fresh)["w"], ~rows(pending.failed, parents))
-        lost, broken = diagnose(now, pending.d, xp.any(weight > 0.0, axis=-1))
+        lost, broken = find_lost_and_broken(now, pending.d, xp.any(weight > 0.0, axis=-1))
         new = move_distribution(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
         new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=MAX_SIGMA))
         moved, new = new.mean, repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
