@@ -32,9 +32,9 @@ class Unreliable:
         return (float(x @ x), [1.0 - x[0]]) if self.constrained else float(x @ x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
-    budget=st.integers(1, 500),
+    budget=st.integers(1, 200),
     size=st.integers(4, 60),
     share=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     on_error=st.sampled_from(["penalize", "retry"]),

@@ -11,6 +11,7 @@ import pytest
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.run import Run
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE
 from meco.bench.run.result_store import ResultStore, read_results, write_packed
 from meco.bench.run.store_contents import StoreContents
@@ -72,31 +73,43 @@ def reported(folder, capsys):
     return Skeleton((folder / "report.html").read_text(encoding="utf-8")), out
 
 
+def write_store(results, place, more, packed):
+    """The same results with more text wherever there is any, as a folder holds them."""
+    results = of_a_stranger(results, more)
+    if packed:
+        write_packed(results, place / PACKED_FILE)
+        return
+    with ResultStore.open_campaign(place) as store:
+        store.merge(results)
+    with sqlite3.connect(place / STORE_FILE) as db:
+        said = more.encode(errors="replace").decode()
+        db.execute("UPDATE meta SET value = value || ? WHERE name = 'meco'", (said,))
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def plain(folder, tmp_path_factory):
+    """Elements of the page of a store with harmless texts, packed and not."""
+    found = {}
+    for packed in (True, False):
+        place = tmp_path_factory.mktemp("plain")
+        write_store(read_results(folder), place, SENTENCE, packed)
+        page = write_campaign_report(place, page_only=True).page
+        found[packed] = Skeleton(page.read_text(encoding="utf-8")).parts
+    return found
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "store"])
-def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path, capsys, kind, packed):
-    pages = []
-    for more in (SENTENCE, HOSTILE[kind]):
-        place = tmp_path / str(len(pages))
-        place.mkdir()
-        results = of_a_stranger(read_results(folder), more)
-        if packed:
-            write_packed(results, place / PACKED_FILE)
-        else:
-            with ResultStore.open_campaign(place) as store:
-                store.merge(results)
-            with sqlite3.connect(place / STORE_FILE) as db:
-                said = more.encode(errors="replace").decode()
-                db.execute("UPDATE meta SET value = value || ? WHERE name = 'meco'", (said,))
-            db.close()
-        pages.append(reported(place, capsys))
-    (plain, _), (hostile, said) = pages
-    assert hostile.parts == plain.parts
-    assert ("script",) in plain.parts
+def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, plain, tmp_path, capsys, kind, packed):
+    write_store(read_results(folder), tmp_path, HOSTILE[kind], packed)
+    hostile, said = reported(tmp_path, capsys)
+    assert hostile.parts == plain[packed]
+    assert ("script",) in plain[packed]
     assert not set(said) & set("\x00\x1b\r\x0b\u2028\u202e")
-    for drawing in (place / "figures").glob("*.svg"):
+    for drawing in (tmp_path / "figures").glob("*.svg"):
         ElementTree.parse(drawing)
-    for table in (place / "tables").glob("*.tex"):
+    for table in (tmp_path / "tables").glob("*.tex"):
         comment, *rest = table.read_bytes().decode().splitlines()  # at every character that ends a line somewhere
         assert comment.startswith("% ")
         assert "\\input" not in "".join(rest)

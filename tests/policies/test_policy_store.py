@@ -131,7 +131,7 @@ ENTRY = some.fixed_dictionaries(
 
 
 @given(header=some.dictionaries(some.sampled_from([*Weights._fields, "__metadata__"]), ENTRY | JSON) | JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_header_is_refused(header):
     text = json.dumps(header).encode()
     content = len(text).to_bytes(8, "little") + text + bytes(64)
@@ -140,7 +140,7 @@ def test_any_header_is_refused(header):
 
 
 @given(record=JSON)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_record_is_refused(record):
     with pytest.raises(DamagedFile):
         policy_file.check_metadata({"policy": json.dumps(record)}, "it")

@@ -22,13 +22,13 @@ def vessel(x):
     return cost, {"shell": 0.0193 * radius - shell, "head": 0.00954 * radius - head, "volume": 1296000 - volume}
 
 
-@pytest.mark.parametrize("budget", [50, 200, 400, 800])
+@pytest.mark.parametrize("budget", [50, 200, pytest.param(800, marks=pytest.mark.slow)])
 def test_multipliers_of_a_linear_program_do_not_depend_on_the_budget(budget):
     result = meco.minimize(linear_program, [(0, 10)] * 2, budget=budget, seed=1)
     assert_allclose(list(result.multipliers.values()), [2.0, 1.0], rtol=NEAR)
 
 
-@pytest.mark.parametrize("budget", [200, 1000])
+@pytest.mark.parametrize("budget", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_multipliers_of_the_vessel_are_those_of_its_optimum(budget):
     """Reference: a fit of the conditions by central differences at the optimum, residual 0."""
     bounds = {"shell": (0.1, 10, "in"), "head": (0.1, 10, "in"), "radius": (10, 100, "in"), "length": (10, 240, "in")}
@@ -64,7 +64,7 @@ def count_right(problems, per_variable):
 
 
 def test_multipliers_of_convex_problems_are_right_or_not_told():
-    counts = count_right(range(300, 312), 50)
+    counts = count_right(range(300, 305), 50)
     assert counts[True]["wrong"] + counts[False]["wrong"] == 0
     assert counts[True]["right"] >= 0.8 * sum(counts[True].values())
 

@@ -64,7 +64,7 @@ def test_the_three_bar_truss(method):
 @learned
 def test_a_pressure_vessel_with_plates_from_stock():
     plate, size = Variable(1, 99, integer=True), (10, 200)
-    best = meco.minimize(pressure_vessel, [plate, plate, size, size], budget=400, seed=1)
+    best = meco.minimize(pressure_vessel, [plate, plate, size, size], budget=200, seed=1)
     assert best.success
     assert_array_equal(best.x[:2], np.round(best.x[:2]))
     assert 6059.714 <= best.fun <= 6059.714 * 1.02

@@ -68,14 +68,14 @@ def test_a_thousand_constraints(method):
 @both
 def test_known_optima_are_found(method, name, within):
     problem = meco.get_problem(name, 4)
-    for result in meco.solve(method, problem, 200, seeds=[1, 2]):
+    for result in meco.solve(method, problem, 120, seeds=[1, 2]):
         assert result.feasible
         assert abs(result.f - problem.best_known) < within
 
 
 @both
 def test_equalities_alone_are_met(method):
-    result = meco.solve(method, planes(5, n_ineq=0, n_eq=3), 150, seeds=[1])[0]
+    result = meco.solve(method, planes(5, n_ineq=0, n_eq=3), 60, seeds=[1])[0]
     assert result.feasible
 
 
@@ -144,7 +144,7 @@ def test_integers_are_found(method, integer):
         return float(((x - [1.3, -2.2, 3.4]) ** 2).sum()), {"sum": float(x.sum()) - 4.0}
 
     bounds = [meco.Variable(low, high, integer=is_integer) for (low, high), is_integer in zip(BOX, integer)]
-    result = meco.minimize(fun, bounds, method=method, budget=150, seed=1)
+    result = meco.minimize(fun, bounds, method=method, budget=80, seed=1)
     best = [1.0, -2.0, 3.0] if all(integer) else [1.0, -2.2, 3.4]
     assert result.feasible
     assert_allclose(result.x, best, atol=1e-3)
@@ -174,7 +174,7 @@ def test_a_batch_asks_for_several_points_a_step(method):
     assert engine.generation == 21
     assert len(np.unique(points[0], axis=0)) == len(points[0])
     assert_array_equal(engine.asked.expectation.source[0, 1:], [Source.STEP, Source.GEOMETRY, Source.STEP])
-    assert meco.solve(method, problem, 200, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
+    assert meco.solve(method, problem, 120, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
 
 
 def engine_of(build, **options):

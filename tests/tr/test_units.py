@@ -9,7 +9,7 @@ from searches import METHODS, visited
 
 import meco
 
-DIM, BUDGET = 4, 260
+DIM, BUDGET, ALIKE = 4, 200, 3  # ALIKE: problems whose answers are compared
 
 
 def changed(problem, f=1.0, g=1.0, h=1.0, add=0.0, order=None):
@@ -80,11 +80,11 @@ def test_any_change_of_units_leaves_the_first_model_step(method, units):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_any_change_of_units_leaves_the_answer_on_ten_smooth_problems(method):
+def test_any_change_of_units_leaves_the_answer_on_smooth_problems(method):
     """Where an equality leaves room, answers differ by what the room is worth: hence next to none."""
-    problems = [smooth(seed, eq_tol=1e-8) for seed in range(10)]
+    problems = [smooth(seed, eq_tol=1e-8) for seed in range(ALIKE)]
     every = [changed(p, **units) for units in ({}, *OTHERS.values()) for p in problems]
-    found = np.array([r.f for r in meco.solve(method, every, BUDGET, seeds=[*range(10)] * 5)]).reshape(5, 10)
+    found = np.array([r.f for r in meco.solve(method, every, BUDGET, seeds=[*range(ALIKE)] * 5)]).reshape(5, ALIKE)
     back = [(units.get("f", 1.0), units.get("add", 0.0)) for units in ({}, *OTHERS.values())]
     found = np.stack([(row - add) / by for row, (by, add) in zip(found, back)])
     assert_allclose(found, found[[0] * 5], rtol=1e-5)
