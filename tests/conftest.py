@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ def data_folder() -> Path | None:
 def golden():
     """Load a file of golden values, or skip and say why."""
 
+    @cache
     def load(name: str) -> dict[str, np.ndarray]:
         folder = data_folder()
         if folder is None or not (folder / name).is_file():

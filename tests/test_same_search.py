@@ -17,11 +17,11 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.run.groups import make_groups, run_group
 from meco.cli import main
 
-SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
+SEED = 3
 
 
 def budget(method):
-    return 40 if method in SLOW else 130
+    return 40 if METHODS[method].models_functions else 130
 
 
 def watched():

@@ -67,9 +67,9 @@ def test_the_known_point_is_feasible_or_there_is_none(name):
 def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     batch = make_batch(name, range(8), dim)
     rng, half = np.random.default_rng(1), (batch.upper - batch.lower)[:, None] / 2
-    reach = 10.0 ** rng.uniform(-7, 0, (len(batch), 10_000, 1))  # from right beside the known point to far away
+    reach = 10.0 ** rng.uniform(-7, 0, (len(batch), 3_000, 1))  # from right beside the known point to far away
     x = np.clip(
-        known(batch) + reach * half * rng.uniform(-1, 1, (len(batch), 10_000, dim)),
+        known(batch) + reach * half * rng.uniform(-1, 1, (len(batch), 3_000, dim)),
         *(bound[:, None] for bound in (batch.lower, batch.upper)),
     )
     f, g, h = batch.raw(x)

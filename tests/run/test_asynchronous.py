@@ -225,9 +225,9 @@ def test_known_points_and_starting_points_are_used():
 def test_integers_and_other_scales_are_kept(integer, log):
     box = Variables.of([1.0] * 4, [9.0] * 4, integer, log)
     result = meco.minimize(
-        lambda x: (float(x @ x), [3.2 - x[0]]), box, budget=90, seed=1, workers=Workers(2, asynchronous=True)
+        lambda x: (float(x @ x), [3.2 - x[0]]), box, budget=50, seed=1, workers=Workers(2, asynchronous=True)
     )
-    assert (result.nfev, result.feasible) == (90, True)
+    assert (result.nfev, result.feasible) == (50, True)
     whole = np.broadcast_to(integer, 4)
     assert_array_equal(result.evaluations.x[:, whole] % 1, 0)
 

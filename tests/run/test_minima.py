@@ -15,7 +15,7 @@ def two_wells(x):
 
 
 def test_minima_are_distinct_best_first_and_their_starts_add_up():
-    result = meco.minimize(two_wells, BOX, budget=600, seed=3)
+    result = meco.minimize(two_wells, BOX, budget=300, seed=3)
     assert (result.minima[0].x == result.x).all()
     assert result.minima[0].f == result.fun
     assert [m.f for m in result.minima] == sorted(m.f for m in result.minima)

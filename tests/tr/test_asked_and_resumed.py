@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -39,6 +41,12 @@ def same(a, b):
         assert_array_equal(a.trace[key], b.trace[key])
 
 
+@cache
+def undisturbed(method):
+    """The run of minimize() that nobody stopped."""
+    return meco.minimize(fun, BOX, **options(method))
+
+
 @both
 @pytest.mark.parametrize("save", [False, True])
 def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
@@ -49,7 +57,7 @@ def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
         search.tell(x, *values(x), failed=x[:, 1] > 4)
         if save and rng.random() < 0.3:
             search = meco.Optimizer.from_state(search.state())
-    same(search.result, meco.minimize(fun, BOX, **options(method)))
+    same(search.result, undisturbed(method))
 
 
 @both
@@ -58,7 +66,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
     part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options(method))
     assert (part.run.stop_reason, part.nfev) == ("interrupt", after)
     resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **options(method))
-    same(resumed, meco.minimize(fun, BOX, **options(method)))
+    same(resumed, undisturbed(method))
 
 
 @both
@@ -72,7 +80,5 @@ def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
 
 @both
 def test_workers_change_nothing(method):
-    alone = meco.minimize(fun, BOX, **options(method))
-    same(
-        meco.minimize(fun, BOX, workers=meco.Workers(2, batch=1), **options(method)), alone
-    )  # a batch follows workers unless given
+    by_two = meco.minimize(fun, BOX, workers=meco.Workers(2, batch=1), **options(method))
+    same(by_two, undisturbed(method))  # a batch follows workers unless given

@@ -1,5 +1,7 @@
 """Rollouts: what a run follows before and after its switch, trainings that go on, and how policies are compared."""
 
+import io
+from contextlib import redirect_stderr
 from dataclasses import replace
 
 import numpy as np
@@ -188,27 +190,36 @@ def command(folder, *words):
     return ["train-tr", *settings, "--quiet", "--out", str(folder), "--processes", "1", *words]
 
 
-def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
-    words = command(tmp_path)
-    monkeypatch.setattr("sys.argv", ["meco", *words])
-    assert main(words) == 0
-    told = load_policy(tmp_path / "meco-tr.safetensors").metadata
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with an old log that `meco train-tr` trained into, and what the command said on standard error."""
+    folder, said = tmp_path_factory.mktemp("trained"), io.StringIO()
+    (folder / "old").write_text("of an earlier training")
+    (folder / "meco-tr.training.jsonl").hardlink_to(folder / "old")
+    words = command(folder, "--set=rounds=1")
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(said):
+        patch.setattr("sys.argv", ["meco", *words])
+        assert main(words) == 0
+    return folder, said.getvalue()
+
+
+def test_the_command_writes_a_policy_that_says_how_it_was_made(trained):
+    folder, _ = trained
+    told = load_policy(folder / "meco-tr.safetensors").metadata
     assert told["kind"] == "choosing"
     assert told["controls"] == ALTERNATIVES.name
     assert told["engine"] == engine_digest()
     assert told["families"] == {"train": ["bowl-linear"], "choose": ["valley-planes"]}
-    assert str(tmp_path) not in told["command"]
+    assert str(folder) not in told["command"]
     assert told["command"].startswith("meco train-tr --set=")
 
 
-def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
-    (tmp_path / "old").write_text("of an earlier training")
-    (tmp_path / "meco-tr.training.jsonl").hardlink_to(tmp_path / "old")
-    assert main(command(tmp_path, "--set=rounds=1")) == 0
-    assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["rounds"] == 1
-    assert capsys.readouterr().err == ""
-    assert (tmp_path / "old").read_text() == "of an earlier training"
-    assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
+def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(trained):
+    folder, said = trained
+    assert load_policy(folder / "meco-tr.safetensors").metadata["training"]["rounds"] == 1
+    assert said == ""
+    assert (folder / "old").read_text() == "of an earlier training"
+    assert "choice" in (folder / "meco-tr.training.jsonl").read_text()
 
 
 @pytest.mark.parametrize("count", [0, -2])
