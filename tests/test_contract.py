@@ -14,6 +14,7 @@ from meco.testing import CHECKS, MethodContract, Subject, check_method
 
 BUDGETS = {"COBRA": 19, "SACOBRA": 19}  # a model for each evaluation
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
+BEYOND_THE_START |= {"TR": 30, "MeCO-TR": 30}  # whose first design is as small as the budget wants
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
 
 OF_A_RECORD = ("is_what_its_record_says", "offers_what_its_record_says")  # promises of the name, not of the engine

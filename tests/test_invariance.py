@@ -48,7 +48,7 @@ NOTICED = {  # what a method does notice, by its definition; docs/promises.md sa
 
 
 def points(method, fun, box=BOX):
-    budget = 60 if meco.METHODS[method].models_functions else 160  # populations of 50 must have met
+    budget = 40 if meco.METHODS[method].models_functions else 160  # populations of 50 must have met
     return meco.minimize(fun, box, method=method, budget=budget, seed=3).evaluations.x
 
 
@@ -91,7 +91,7 @@ def in_other_units(unit):
 def test_a_method_notices_the_units_that_its_record_names(method):
     def search(unit):
         fun, eq_tol = in_other_units(unit)
-        budget = 60 if meco.METHODS[method].models_functions else 160
+        budget = 40 if meco.METHODS[method].models_functions else 160
         return meco.minimize(
             fun, BOX, method=method, budget=budget, seed=3, tolerances=Tolerances(eq=eq_tol, ineq=0.0)
         ).evaluations.x

@@ -94,7 +94,7 @@ def test_a_limit_on_time_does_not_change_the_search(capsys):
         "--dim",
         "10",
         "--budget",
-        "500",
+        "150",
         "--seed",
         "1",
         "--method",

@@ -14,7 +14,7 @@ def rosenbrock(x):
 
 
 def solved(fun, x0, **given):
-    options = {"seed": 1} | given.pop("options", {})
+    options = {"seed": 1} | given.pop("options", {"budget": 80})
     found = optimize.minimize(fun, x0, method=meco.scipy_method, options=options, **given)
     assert isinstance(found, optimize.OptimizeResult)
     assert found.success, found.message
@@ -53,7 +53,7 @@ def test_the_linear_program():
     equal, value = np.array([[2.0, 8.0, 1.0, 0.0], [4.0, 4.0, 0.0, 1.0]]), np.array([60.0, 60.0])
     answer = optimize.linprog(c, below, most, equal, value, bounds=box)
     limits = [optimize.LinearConstraint(below, -np.inf, most), optimize.LinearConstraint(equal, value, value)]
-    found = solved(lambda x: c @ x, np.zeros(4), bounds=box, constraints=limits)
+    found = solved(lambda x: c @ x, np.zeros(4), bounds=box, constraints=limits, options={"budget": 100})
     np.testing.assert_allclose(found.x, answer.x, atol=1e-3)
     assert found.fun == pytest.approx(answer.fun, rel=1e-3)
 
@@ -75,7 +75,7 @@ def test_the_knapsack_with_integer_things():
         np.zeros(8),
         bounds=box,
         constraints=room,
-        options={"integrality": True, "budget": 400},
+        options={"integrality": True, "budget": 200},
     )
     answer = optimize.milp(-values, constraints=room, bounds=box, integrality=np.ones(8))
     assert found.fun == answer.fun == -105.0

@@ -125,12 +125,14 @@ def test_a_changed_file_is_confirmed_on_other_problems(tmp_path):
 def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
     controls = make_control_agents(quick=True)
     theta, share = judging.QUICK_CONSTANTS[0]
-    found = judge_agents("choose", problems, controls, {"mine": RuleAgent(lambda one: (theta, share))}, 2)
+    agents = {
+        "constant": RuleAgent(lambda one: (theta, share)),
+        "rule": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"])),
+    }
+    found = judge_agents("choose", problems, controls, agents, 2)
     name = next(iter(controls))
-    np.testing.assert_array_equal(found.column("mine"), found.column(name))
-    own = {"mine": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"]))}
-    found = judge_agents("choose", problems, controls, own, 1)
-    np.testing.assert_array_equal(found.column("mine"), found.column(OWN_RULE_NAME))
+    np.testing.assert_array_equal(found.column("constant"), found.column(name))
+    np.testing.assert_array_equal(found.column("rule"), found.column(OWN_RULE_NAME))
 
 
 def test_the_command_judges_three_kinds_of_agents_and_writes_table_json_and_page(small_sets, tmp_path, capsys):

@@ -25,7 +25,7 @@ PROBLEMS = {
 @pytest.mark.parametrize(("name", "batch"), [*((name, 1) for name in PROBLEMS), ("holes", 4)])
 @pytest.mark.parametrize("method", METHODS)
 def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
-    problem, budget = PROBLEMS[name], 150 if name == "impossible" else 80
+    problem, budget = PROBLEMS[name], 110 if name == "impossible" else 60
     together, engine = visited(method, problem, budget, seeds=[3, 4], batch=batch)
     for b in range(2):
         alone, _ = visited(method, problem, budget, seeds=[3 + b], batch=batch)
@@ -115,6 +115,6 @@ def test_runs_without_whole_numbers_do_not_notice_those_that_have_some(method):
 
     names = ("G-bowl-linear-0001", "G-steps-outside-0002", "G-bowl-whole-0001")
     problems = [get(name, dim=3) for name in names]
-    together, _ = visited(method, problems, 60, seeds=[5, 6, 7])
+    together, _ = visited(method, problems, 40, seeds=[5, 6, 7])
     for points, problem, seed in zip(together, problems, [5, 6, 7]):
-        assert_array_equal(visited(method, problem, 60, seeds=[seed])[0][0], points)
+        assert_array_equal(visited(method, problem, 40, seeds=[seed])[0][0], points)

@@ -45,7 +45,7 @@ def assert_same(a, b):
     assert a.message == b.message
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["processes", "threads", "executor", "map", "timeout"]),
