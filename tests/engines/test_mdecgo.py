@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.streams import Streams
-from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, mutate
-from meco.engines.de.operators import cut_block, distinct_indices, reflect
+from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, make_donors
+from meco.engines.de.operators import cut_block, distinct_indices, reflect_into_cube
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import StaticPenalty
 
@@ -41,14 +41,14 @@ def test_a_block_is_cut_in_order():
 
 
 def test_reflection_mirrors_once_and_then_stops():
-    assert_allclose(reflect(np.array([-0.25, 1.25, 0.3, -1.5, 2.5])), [0.25, 0.75, 0.3, 1.0, 0.0])
+    assert_allclose(reflect_into_cube(np.array([-0.25, 1.25, 0.3, -1.5, 2.5])), [0.25, 0.75, 0.3, 1.0, 0.0])
 
 
 def test_donors_are_those_of_the_textbook():
     leader, a, b, c = (np.full((1, n, 1), v) for n, v in ((1, 1.0), (2, 0.2), (2, 0.6), (2, 0.4)))
-    assert_allclose(mutate("rand1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.3))
-    assert_allclose(mutate("best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.8))
-    assert_allclose(mutate("rand-to-best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.7))
+    assert_allclose(make_donors("rand1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.3))
+    assert_allclose(make_donors("best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.8))
+    assert_allclose(make_donors("rand-to-best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.7))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -16,7 +16,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.rescaled_problem import LARGEST, draw_factors, rescale
+from meco.problems.rescaled_problem import LARGEST, draw_factors, rescale_problem
 from meco.problems.suite import CEC_NAMES, get_problem
 
 NAMES = (*CEC_NAMES, "RC20", "UAV-01", "ring", "G-ring-curved-0003")
@@ -60,7 +60,7 @@ def test_a_point_at_its_tolerance_is_feasible_and_the_next_number_is_not():
     x = np.zeros((4, 1))
     assert_array_equal(judged(plain, plain.raw(x)), [True, False, False, True])
     for exponent in range(-LARGEST, LARGEST + 1):
-        other = rescale(plain, 2.0, np.array([2.0**-exponent]), np.array([2.0**exponent]))
+        other = rescale_problem(plain, 2.0, np.array([2.0**-exponent]), np.array([2.0**exponent]))
         assert_array_equal(judged(other, other.raw(x)), [True, False, False, True])
 
 

@@ -122,7 +122,7 @@ class GraphReplay:
             replay.advance_counters()
             evaluator.charge(replay.batch_size)
         else:
-            self.recorded[key] = self._record()
+            self.recorded[key] = self._record_iteration()
         self.recorded[key].replay()
         return True
 
@@ -150,7 +150,7 @@ class GraphReplay:
         buffers = iter(self.buffers)
         self._map_tensors(lambda _: next(buffers))
 
-    def _record(self) -> RecordedWork[None]:
+    def _record_iteration(self) -> RecordedWork[None]:
         """An iteration, which the host counts but the device has not made yet."""
         rng: Any = self._replay.engine.task.rng
         found = record_work(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))

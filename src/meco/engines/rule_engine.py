@@ -28,6 +28,7 @@ class RuleEngine(Engine):
     replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
+        """No population yet; one of fewer than `fewest` is refused."""
         if pop_size < self.fewest:
             raise InvalidInput(f"{self.label} needs a pop_size of at least {self.fewest}; got {pop_size}")
         self.task, self.rule, self.size = task, rule, int(pop_size)

@@ -17,7 +17,7 @@ def make_problem(name: str, dim: int | None = None, instance: str | int = "paper
     """The problem of a name such as "C05-units": C05 in units that are the same in every dimension and instance."""
     ours = get_problem(name[: -len(UNITS_SUFFIX)], dim, instance)
     f, g, h = draw_factors(name, ours.n_ineq, ours.n_eq)
-    return replace(rescale(ours, f, g, h), name=name)
+    return replace(rescale_problem(ours, f, g, h), name=name)
 
 
 def draw_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def draw_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray, 
     return float(factors[0]), factors[1 : 1 + n_ineq], factors[1 + n_ineq :]
 
 
-def rescale(problem: Problem, f: float, g: np.ndarray, h: np.ndarray) -> Problem:
+def rescale_problem(problem: Problem, f: float, g: np.ndarray, h: np.ndarray) -> Problem:
     """The problem with f, and each constraint together with its tolerance, times a positive factor of its own."""
     return replace(
         problem,

@@ -84,7 +84,7 @@ def compress(content: bytes) -> bytes:
     return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
 
 
-def decompress(path: Path) -> bytes:
+def decompress_store(path: Path) -> bytes:
     """The database in a file that others may have made; xz notices what changed in it since.
 
     A missing, damaged or too large file is an error.

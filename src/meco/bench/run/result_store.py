@@ -55,7 +55,7 @@ def read_results(folder: str | os.PathLike[str]) -> StoreContents:
 def write_packed(contents: StoreContents, path: Path) -> Path:
     """Write what reports need of these contents as one small file, over one that is there; its path."""
     db = sqlite3.connect(":memory:", isolation_level=None)
-    _create(db, contents.meco)
+    _create_tables(db, contents.meco)
     with ResultStore(db, path) as store:
         store.merge(packed.drop_unshown(contents))
         write_atomically(path, packed.compress(store.as_bytes()))
@@ -88,10 +88,10 @@ class ResultStore:
         """
         path = Path(folder) / STORE_FILE
         if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
-            return cls(_connect(path), path)
+            return cls(_open_to_read(path), path)
         path = path.with_name(PACKED_FILE)
         db = sqlite3.connect(":memory:", isolation_level=None)
-        db.deserialize(packed.decompress(path))
+        db.deserialize(packed.decompress_store(path))
         return cls(db, path)
 
     @classmethod
@@ -116,7 +116,7 @@ class ResultStore:
                     write_atomically(path, known.as_bytes())
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
             if _is_empty(db, path):
-                _create(db, __version__, path)
+                _create_tables(db, __version__, path)
             store = undo.enter_context(cls(db, path, lock))
             _refuse_another_version(store.read_meta("meco"), path.parent)
             undo.pop_all()  # it is ours now
@@ -157,7 +157,7 @@ class ResultStore:
     # -- writing -------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is written, or nothing."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -172,7 +172,7 @@ class ResultStore:
 
     def add_runs(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
-        with self._writing() as db:
+        with self._transaction() as db:
             for run, record in runs:
                 name, values = _storable(run.to_json()), [_storable(getattr(record, v)) for v in VALUES]
                 db.execute(f"INSERT OR IGNORE INTO runs VALUES (?{', ?' * len(VALUES)})", (name, *values))
@@ -180,7 +180,7 @@ class ResultStore:
 
     def add_failures(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why these runs have no result, in place of an earlier reason."""
-        with self._writing() as db:
+        with self._transaction() as db:
             rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
 
@@ -189,7 +189,7 @@ class ResultStore:
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
             experiment = join_experiments(known[experiment.name], experiment)
-        with self._writing() as db:
+        with self._transaction() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
                 (_storable(experiment.name), _storable(experiment.to_json())),
@@ -197,7 +197,7 @@ class ResultStore:
 
     def add_session(self, name: str, session: dict[str, Any]) -> None:
         """Keep with what and where results were made, in the form of plan_schema.SESSION."""
-        with self._writing() as db:
+        with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(session)))
 
     def merge(self, other: StoreContents) -> int:
@@ -279,7 +279,7 @@ class ResultStore:
         return found
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _open_to_read(path: Path) -> sqlite3.Connection:
     """A store to read, changed by nothing but what SQLite must do after a crash; an error where no file is."""
     if not path.exists():
         raise InvalidInput(
@@ -304,7 +304,7 @@ def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
         raise explain_sqlite_error(path, error) from error
 
 
-def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
+def _create_tables(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
     """Make the tables of a store for results of a version; a file where that fails is removed."""
     try:
         db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join(SCHEMA) + ";")

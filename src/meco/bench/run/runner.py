@@ -97,12 +97,14 @@ class _Campaign:
         while self._waiting or self._suspects or active:
             self._hand_out(active)
             finished, _ = wait(active, timeout=1.0, return_when=FIRST_COMPLETED)
-            lost = [task for future in finished if not self._collect(future, task := active.pop(future))]
+            lost = [task for future in finished if not self._store_finished(future, task := active.pop(future))]
             if lost:
                 if self.workers.shared_fate:
                     wait(active, timeout=10.0)
                     lost += [
-                        task for future, task in active.items() if not (future.done() and self._collect(future, task))
+                        task
+                        for future, task in active.items()
+                        if not (future.done() and self._store_finished(future, task))
                     ]
                     active.clear()
                 self._retry_lost(lost)
@@ -120,7 +122,7 @@ class _Campaign:
             else:
                 active[self.workers.submit(run_group, task)] = task
 
-    def _collect(self, future: Future, task: RunGroup) -> bool:
+    def _store_finished(self, future: Future, task: RunGroup) -> bool:
         """Store what a finished task brought; False where its worker was lost. Unreachable where all of them are."""
         try:
             outcome = future.result()

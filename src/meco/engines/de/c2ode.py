@@ -11,7 +11,7 @@ from meco.core.capabilities import Selection
 from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, best, not_worse
-from meco.engines.de.operators import distinct_indices, draw_numbers, reflect
+from meco.engines.de.operators import distinct_indices, draw_numbers, reflect_into_cube
 from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.rules import FeasibilityFirst, StaticPenalty
@@ -93,9 +93,9 @@ class C2oDE(RuleEngine):
             self.population = self.population.replaced(~ev.failed, x, ev)
             self._wanted = None
         else:
-            self._select(x, ev)
+            self._select_survivors(x, ev)
 
-    def _select(self, x: Array, ev: Evaluation) -> None:
+    def _select_survivors(self, x: Array, ev: Evaluation) -> None:
         """End the generation: the best trial of each individual replaces it unless it is worse."""
         assert self.population is not None
         assert self._u is not None
@@ -129,9 +129,9 @@ def make_trials(population: Population, u: C2oDENumbers) -> Array:
     F, CR = pick_setting("F", u.F), pick_setting("CR", u.CR)
     (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct_indices(o)] for o in u.others)
     f1, f2, f3 = (F[..., k, None] for k in range(TRIALS))
-    towards_objective = reflect(x + f1 * (by_objective - x) + f1 * (a1 - a2))
-    towards_feasible = reflect(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
-    anywhere = reflect(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
+    towards_objective = reflect_into_cube(x + f1 * (by_objective - x) + f1 * (a1 - a2))
+    towards_feasible = reflect_into_cube(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
+    anywhere = reflect_into_cube(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
     crossed = [
         binomial_crossover(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
         for k, mutant in enumerate((towards_objective, towards_feasible))

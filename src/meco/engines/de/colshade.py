@@ -129,7 +129,7 @@ class ColShade(RuleEngine):
             return
         trial, parent = self._make_keys(ev)
         better = ~not_worse(parent, trial) & ~ev.failed
-        self._learn(gain(trial, parent, better), better)
+        self._learn_from_winners(gain(trial, parent, better), better)
         self.population = self.population.replaced(better, x, ev)
         self.generation += 1
         self.adapt(self._made.u.rule)
@@ -160,7 +160,7 @@ class ColShade(RuleEngine):
         wide = xp.any(self.state > self.rule.final, axis=-1)[:, None]
         return wide & not_worse(relaxed[1], relaxed[0]) & (strict[0].major < strict[1].major)
 
-    def _learn(self, weight: Array, better: Array) -> None:
+    def _learn_from_winners(self, weight: Array, better: Array) -> None:
         """Teach histories, share and archive: weight [B, N] is what trials gained, better [B, N] marks the winners."""
         assert self.population is not None
         xp, made = namespace(weight), self._made

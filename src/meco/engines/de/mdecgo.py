@@ -53,7 +53,7 @@ class MdeCgo(RuleEngine):
         self._parent_key = self.key(self.population.ev)
         leader = rows(x, best(self._parent_key)[:, None])  # [B, 1, D]
         first, second, third = (rows(x, index) for index in distinct_indices(others))
-        inside = bounded(mutate(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
+        inside = bounded(make_donors(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
         return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -67,7 +67,7 @@ class MdeCgo(RuleEngine):
         self.adapt(self._next_u_rule)
 
 
-def mutate(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:
+def make_donors(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:
     """The donor of each individual: leader [B, 1, D] is the best, the others [B, N, D] are drawn."""
     if strategy == "best1":
         return leader + F * (first - second)

@@ -58,7 +58,7 @@ def distinct_indices(u: Array) -> list[Array]:
     return picked
 
 
-def reflect(x: Array) -> Array:
+def reflect_into_cube(x: Array) -> Array:
     """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there."""
     xp = namespace(x)
     mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))

@@ -108,14 +108,14 @@ class OwnLoopEngine(Engine):
         self.starts = 0
         try:
             while evaluator.left > 0:
-                self._search(callbacks)
+                self._search_once(callbacks)
                 self.starts += 1
         except (BudgetSpent, StopRequested):
             pass
         callbacks.add_trace_row()
 
     @abstractmethod
-    def _search(self, callbacks: EvaluatorCallbacks) -> None:
+    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
         """One start of the library routine."""
 
     def _first_points(self, size: int) -> np.ndarray:
@@ -138,7 +138,7 @@ class DifferentialEvolution(OwnLoopEngine):
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
 
-    def _search(self, callbacks: EvaluatorCallbacks) -> None:
+    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
         """SciPy's routine from uniform points, without its own stops."""
         first = 0.5 + (
             np.clip((self._first_points(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5
@@ -196,13 +196,13 @@ class Cobyqa(OwnLoopEngine):
         self.radius, self.final_radius = float(radius), float(final_radius)
         self.random = task.rng.generator(0)
 
-    def _search(self, callbacks: EvaluatorCallbacks) -> None:
+    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
         """COBYQA from the best of some uniform points, until its radius is small."""
         first = self._first_points(self.size)
         start = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
         self.ceiling = FailureCeiling()
         load_scipy().minimize(
-            lambda x: float(self._values(callbacks, x)[0]),
+            lambda x: float(self._values_at(callbacks, x)[0]),
             start,
             method="COBYQA",
             bounds=load_scipy().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
@@ -215,7 +215,7 @@ class Cobyqa(OwnLoopEngine):
             },
         )
 
-    def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
+    def _values_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f, g and h of one point; a failed one is twice as bad as the worst seen."""
         ev = callbacks.evaluate(x[None])
         return self.ceiling.replace_failed(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[
@@ -228,4 +228,4 @@ class Cobyqa(OwnLoopEngine):
         if p + q == 0:
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        return load_scipy().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))
+        return load_scipy().NonlinearConstraint(lambda x: self._values_at(callbacks, x)[1:], low, np.zeros(p + q))

@@ -80,7 +80,7 @@ class Cobra(Engine):
 
     def ask(self) -> Array:
         """The initial design [1, 2D+1, D], then one point at a time [1, 1, D], unit cube."""
-        x = self._draw_design() if self.generation == 0 else self._propose()[None]
+        x = self._draw_design() if self.generation == 0 else self._propose_point()[None]
         return (0.5 * (x + 1.0))[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -142,7 +142,7 @@ class Cobra(Engine):
         """What changes after each point beyond the design, feasible or not: the safety margin."""
         self.safety.update(feasible)
 
-    def _propose(self) -> np.ndarray:
+    def _propose_point(self) -> np.ndarray:
         """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""
         surrogate = self._update_surrogate()
         if surrogate is None:

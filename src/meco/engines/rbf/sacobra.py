@@ -59,9 +59,9 @@ class Sacobra(Cobra):
             self.cycle = SHORT_CYCLE
         self.logarithmic = bool(spread[0] > VERY_STEEP_RANGE)
         self.scale = constraint_scale(spread[1:])
-        self.band = float(np.median(np.sum(self._violations(y, 0.0), axis=1)))
+        self.band = float(np.median(np.sum(self._scaled_violations(y, 0.0), axis=1)))
 
-    def _violations(self, y: np.ndarray, band: float) -> np.ndarray:
+    def _scaled_violations(self, y: np.ndarray, band: float) -> np.ndarray:
         """Scaled violations of each constraint beyond the band: [n, p + q]."""
         p = self.task.n_ineq
         c = y[:, 1:] / self.scale
@@ -69,7 +69,7 @@ class Sacobra(Cobra):
 
     def _measure_excess(self) -> np.ndarray:
         """Scaled violations, equalities beyond the present band: [n, p + q]."""
-        return self._violations(self.samples.y, self.band)
+        return self._scaled_violations(self.samples.y, self.band)
 
     def _training_targets(self) -> np.ndarray:
         """f, by its logarithm where it is steep, and scaled constraints: [n, 1 + p + q]."""
@@ -99,7 +99,7 @@ class Sacobra(Cobra):
         if not (self.refine and self.task.n_eq):
             return found
         best = self.samples.y[self.best : self.best + 1]
-        if np.max(self._violations(best, 0.0)) <= MIN_BAND:
+        if np.max(self._scaled_violations(best, 0.0)) <= MIN_BAND:
             return found
         return self._make_subproblem(surrogate, 0.0, 0.0, band=0.0).restore_feasibility(found)
 

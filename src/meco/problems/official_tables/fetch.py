@@ -103,11 +103,11 @@ def fetch_tables(
     url = url or os.environ.get(f"{prefix}_URL") or source.url
     sha256 = sha256 or os.environ.get(f"{prefix}_SHA256") or source.sha256
     with tempfile.TemporaryDirectory(prefix="meco-") as scratch:
-        arrays = _read_archive(_download(url, sha256, scratch, source, prefix), source, name, url)
+        arrays = _read_archive(_download_archive(url, sha256, scratch, source, prefix), source, name, url)
     return _write_npz(arrays, Path(folder) if folder is not None else user_data_folder(), source.filename)
 
 
-def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
+def _download_archive(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
     """Download the archive into the scratch folder and test its checksum; its path."""
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"

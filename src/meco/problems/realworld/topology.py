@@ -91,7 +91,7 @@ def _strain_energies(stiffness: Array) -> Array:
     source=MECHANICAL_SOURCE,
     variables=number_names("density of element {}", 1, 30),
 )
-def topology(x: Array) -> tuple:
+def cantilever_compliance(x: Array) -> tuple:
     """Compliance of a cantilever of thirty elements.
 
     The constraints are filtered sensitivities, never positive but for rounding: every point is
