@@ -12,14 +12,7 @@ from meco.errors import InvalidInput
 from meco.learn.challenge import agents as agents_module
 from meco.learn.challenge import judging
 from meco.learn.challenge.agents import PipeAgent, PolicyAgent, PredictAgent, RuleAgent, load_agent, make_agent
-from meco.learn.challenge.judging import (
-    SetSize,
-    check_actions,
-    first_seed_of_digest,
-    judge_agents,
-    list_generated_problems,
-    make_control_agents,
-)
+from meco.learn.challenge.judging import SetSize, check_actions, generated_set, judge, make_controls, seeds_of_digest
 from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
 from meco.learn.tr.episode import TrustRegionEpisode
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
@@ -32,7 +25,7 @@ SMALL = SetSize(((3, 20),), 1, 1)
 
 @pytest.fixture(scope="module")
 def problems():
-    return [p for p in list_generated_problems("choose", SMALL) if p.problem.dim == 3][:3]
+    return [p for p in generated_set("choose", SMALL) if p.problem.dim == 3][:3]
 
 
 @pytest.fixture
@@ -40,9 +33,9 @@ def small_sets(monkeypatch):
     monkeypatch.setattr("meco.commands.challenge.QUICK_SIZE", SMALL)
 
     def few(name, size, first=1):
-        return [p for p in list_generated_problems(name, size, first) if p.problem.dim == 3][:2]
+        return [p for p in generated_set(name, size, first) if p.problem.dim == 3][:2]
 
-    monkeypatch.setattr("meco.commands.challenge.list_generated_problems", few)
+    monkeypatch.setattr("meco.commands.challenge.generated_set", few)
 
 
 def observation(runs=2):
@@ -118,18 +111,18 @@ def test_a_changed_file_is_confirmed_on_other_problems(tmp_path):
     first = load_agent(str(file), 1.0, 1, lambda: None)[2]
     file.write_text("def decide(seen):\n    return 0.6, 0.0\n")
     second = load_agent(str(file), 1.0, 1, lambda: None)[2]
-    assert first_seed_of_digest(first) != first_seed_of_digest(second)
-    assert first_seed_of_digest(first) == first_seed_of_digest(first)
+    assert seeds_of_digest(first) != seeds_of_digest(second)
+    assert seeds_of_digest(first) == seeds_of_digest(first)
 
 
 def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
-    controls = make_control_agents(quick=True)
+    controls = make_controls(quick=True)
     theta, share = judging.QUICK_CONSTANTS[0]
     agents = {
         "constant": RuleAgent(lambda one: (theta, share)),
         "rule": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"])),
     }
-    found = judge_agents("choose", problems, controls, agents, 2)
+    found = judge("choose", problems, controls, agents, 2)
     name = next(iter(controls))
     np.testing.assert_array_equal(found.column("constant"), found.column(name))
     np.testing.assert_array_equal(found.column("rule"), found.column(OWN_RULE_NAME))
@@ -170,9 +163,9 @@ def test_an_object_may_be_an_entry_point(monkeypatch):
 
 def test_episodes_are_written_and_add_up(tmp_path, capsys, monkeypatch):
     def few(name, size, first=1):
-        return list_generated_problems(name, size, first)[::5]
+        return generated_set(name, size, first)[::5]
 
-    monkeypatch.setattr("meco.commands.episodes.list_generated_problems", few)
+    monkeypatch.setattr("meco.commands.episodes.generated_set", few)
     words = ["episodes", "--out", str(tmp_path), "--problems", "1", "--layout", "2:10", "--set", "choose", "--sets"]
     assert cli.main([*words, "--behaviours", "random,own rule", "--quiet"]) == 0
     about = json.loads((tmp_path / "episodes.json").read_text())

@@ -28,11 +28,11 @@ from meco.learn.challenge.judging import (
     UNTRAINED_NAME,
     JudgedProblem,
     Judgement,
-    first_seed_of_digest,
-    judge_agents,
-    list_generated_problems,
-    list_suite_problems,
-    make_control_agents,
+    generated_set,
+    judge,
+    make_controls,
+    seeds_of_digest,
+    suite_set,
 )
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
 
@@ -103,22 +103,17 @@ def _judge_all(
 
     Adds the first seed of these problems to each agent's facts.
     """
-    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_control_agents(quick)
+    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick)
     everyone = tuple(agents)
-    judged = [
-        (
-            judge_agents("choose", list_generated_problems("choose", size), controls, agents, size.seeds, report),
-            everyone,
-        )
-    ]
+    judged = [(judge("choose", generated_set("choose", size), controls, agents, size.seeds, report), everyone)]
     for name, agent in agents.items():
-        first = first_seed_of_digest(facts[name]["digest"])
+        first = seeds_of_digest(facts[name]["digest"])
         facts[name]["confirm_from_seed"] = first
-        problems: list[JudgedProblem] = list_generated_problems("confirm", size, first)
-        judged.append((judge_agents("confirm", problems, controls, {name: agent}, size.seeds, report), (name,)))
+        problems: list[JudgedProblem] = generated_set("confirm", size, first)
+        judged.append((judge("confirm", problems, controls, {name: agent}, size.seeds, report), (name,)))
     for suite in suites:
-        problems = list_suite_problems(suite, 20 if quick else 50, MOST_VARIABLES[quick])
-        judged.append((judge_agents(suite, problems, controls, agents, size.seeds, report), everyone))
+        problems = suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
+        judged.append((judge(suite, problems, controls, agents, size.seeds, report), everyone))
     return judged
 
 

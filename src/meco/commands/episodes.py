@@ -8,7 +8,7 @@ from pathlib import Path
 
 from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
-from meco.learn.challenge.judging import SHIPPED_NAME, SetSize, list_generated_problems, make_control_agents
+from meco.learn.challenge.judging import SHIPPED_NAME, SetSize, generated_set, make_controls
 from meco.learn.challenge.offline import record_episodes
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
 from meco.learn.tr.training_problems import read_layout
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.problems < 1:
         raise InvalidInput(f"--problems must be at least 1; got {args.problems}")
     ways: list[tuple[str, Agent]] = []
-    controls = make_control_agents(quick=True)
+    controls = make_controls(quick=True)
     for name in wanted:
         if name == "constants":
             ways += [(each, agent) for each, agent in controls.items() if each.startswith("theta")]
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     size = SetSize(tuple(read_layout(args.layout)), args.problems, 1)
     report = (lambda line: None) if args.quiet else lambda line: print(line, file=sys.stderr, flush=True)
     files = record_episodes(
-        Path(args.out), list_generated_problems(args.set, size, args.seed), ways, args.seed, args.sets, report
+        Path(args.out), generated_set(args.set, size, args.seed), ways, args.seed, args.sets, report
     )
     print(f"{len(files)} files and episodes.json in {args.out}")
     return 0

@@ -198,10 +198,7 @@ def load_agent(text: str, seconds: float, seed: int, make_env: Callable[..., Any
 def make_agent(
     offered: Any, seconds: float, seed: int, make_env: Callable[..., Any], folder: Path | None = None
 ) -> Agent:
-    """The agent that a module or an object offers; one with train() is trained first, and the time kept with it.
-
-    folder is where a process starts. What offers nothing is an error.
-    """
+    """The agent that a module or an object offers; a training is timed."""
     began = time.monotonic()
     if callable(getattr(offered, "train", None)):
         offered = type("Trained", (), {"agent": offered.train(make_env, seconds, seed)})

@@ -80,7 +80,7 @@ class Judgement:
         return self.ways[: self.references - 1]
 
 
-def first_seed_of_digest(digest: str) -> int:
+def seeds_of_digest(digest: str) -> int:
     """The first seed of the problems to confirm on: another file is judged on other problems."""
     try:
         number = int(digest[:12], 16)
@@ -89,20 +89,20 @@ def first_seed_of_digest(digest: str) -> int:
     return 1 + number % PROBLEM_SEEDS
 
 
-def list_generated_problems(name: str, size: SetSize, first: int = 1) -> list[JudgedProblem]:
+def generated_set(name: str, size: SetSize, first: int = 1) -> list[JudgedProblem]:
     """Problems of the families of a set; first is where their seeds begin."""
     found = list_problems(name, size.layout, size.each, (), first)
     return [JudgedProblem(f"{p.family}-{p.seed}, D {p.dim}", p.family, p.problem, p.budget) for p in found]
 
 
-def list_suite_problems(name: str, per_variable: int, most: int) -> list[JudgedProblem]:
+def suite_set(name: str, per_variable: int, most: int) -> list[JudgedProblem]:
     """The problems of a suite of at most `most` variables, with so many evaluations per variable."""
     scales = name == "cec2017"
     problems = get_suite(name, SUITE_DIM) if scales else get_suite(name)
     return [JudgedProblem(p.name, name, p, per_variable * p.dim) for p in problems if p.dim <= most]
 
 
-def make_control_agents(quick: bool) -> dict[str, Agent]:
+def make_controls(quick: bool) -> dict[str, Agent]:
     """What an agent must beat: constants, the engine's own rule, random and untrained control, the shipped policy."""
     constants = QUICK_CONSTANTS if quick else CONSTANT_CONTROLS
     ways: dict[str, Agent] = {
@@ -116,7 +116,7 @@ def make_control_agents(quick: bool) -> dict[str, Agent]:
     return ways
 
 
-def judge_agents(
+def judge(
     set_name: str,
     problems: Sequence[JudgedProblem],
     controls: Mapping[str, Agent],
@@ -124,11 +124,7 @@ def judge_agents(
     seeds: int,
     report: Callable[[str], Any] = lambda line: None,
 ) -> Judgement:
-    """Run every control and agent on every problem; seed s of a problem draws the same numbers for each of them.
-
-    Agents of one name replace controls; report gets a line for each group of problems. An agent that gives no finite
-    actions ends it with InvalidInput.
-    """
+    """Run every way on every problem; seed s of a problem draws the same numbers for each of them."""
     ways = {**controls, **agents}
     references = list(controls).index(OWN_RULE_NAME) + 1
     found = np.full((3, len(problems), len(ways), seeds), np.nan)
@@ -152,10 +148,7 @@ def judge_agents(
 def _run_rows(
     rows: np.ndarray, problems: Sequence[JudgedProblem], ways: Sequence[Agent], seconds: np.ndarray
 ) -> np.ndarray:
-    """One batch of runs, (problem, way, seed) each, from the first points to the end: f, nu, feasible [3, B].
-
-    Adds to seconds [K] what each way took to decide.
-    """
+    """One batch of runs, (problem, way, seed) each, from the first points to the end: f, nu, feasible [3, B]."""
     numbers = [COMPARISON_SEED + SEEDS_APART * int(i) + int(s) for i, _, s in rows]
     episode = TrustRegionEpisode([problems[i].problem for i, _, _ in rows], numbers, problems[rows[0][0]].budget)
     s, over = np.asarray(episode.reset()), False
