@@ -84,7 +84,7 @@ class C2oDE(RuleEngine):
         return make_trials(self.population, self._u)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep the best trial of each individual where it is not worse and did not fail; fresh ones always."""
+        """Keep the best trial of each individual where it is not worse; what failed is never kept."""
         evaluated = x.shape[1] if self._wanted is None else self._wanted.sum(axis=1)
         self.used = np.minimum(self.used + evaluated, self.task.budget)
         if self.population is None:
