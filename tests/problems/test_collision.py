@@ -14,7 +14,7 @@ from meco.problems.uav.collision import Obstacles
 from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.mission import load_mission
 
-PER_MAP = 7000  # segments on each of sixteen maps: 112,000 in all
+PER_MAP = 3000  # segments on each of sixteen maps: 48,000 in all
 SQUARE = Obstacles(rectangles=[[1, 1, 3, 2]])
 RIGHT_TRIANGLE = Obstacles(polygons=[[[0, 0], [4, 0], [0, 3]]])
 COMB = Obstacles(

@@ -84,7 +84,7 @@ def test_any_change_of_units_leaves_the_first_model_step(method, units):
     assert_allclose(other, plain, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["TR", pytest.param("TR-ES", marks=pytest.mark.slow)])
 def test_any_change_of_units_leaves_the_answer_on_smooth_problems(method):
     """Where an equality leaves room, answers differ by what the room is worth: hence next to none."""
     problems = [smooth(seed, eq_tol=1e-8) for seed in range(ALIKE)]

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,16 @@ def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
         name = waiting.pop()
         if name in seen or not (file := _module_file(name)).is_file():
             continue
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        seen[name] = syntax_as_lists(tree)
-        waiting += [other for other in _find_imports(tree) if other.startswith(parts)] if parts else []
+        seen[name], imported = _read_module(file, file.stat().st_mtime_ns)
+        waiting += [other for other in imported if other.startswith(parts)] if parts else []
     return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
+
+
+@lru_cache(maxsize=512)
+def _read_module(file: Path, changed_ns: int) -> tuple[Any, set[str]]:
+    """A module's syntax as lists and what it imports; the time of its change is the cache's."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return syntax_as_lists(tree), _find_imports(tree)
 
 
 def _find_imports(tree: ast.AST) -> set[str]:

@@ -67,7 +67,7 @@ def cut_off(folder, after, bounds=BOX, **options):
 def changed(method, change):
     """Options of a run, one of which is not what it usually is."""
     size = None if "TR" in method else 8 if change == "sized" else 12
-    options = {"method": Method(method, pop_size=size), "budget": 110, "seed": 5}
+    options = {"method": Method(method, pop_size=size), "budget": 80, "seed": 5}
     options |= {"bounds": INTEGER if change == "integers" else BOX}
     options |= {"workers": Workers(batch=4)} if change == "sized" and size is None else {}
     return options | ({"on_error": "retry"} if change == "retry" else {})
@@ -95,7 +95,7 @@ def go_on_from_states(tmp_path, method, change, often, kills):
     draw = np.random.default_rng(len(method) + len(change))
     whole = meco.minimize(fun, **options)
     for k in range(kills):
-        after = int(draw.integers(60, 109))
+        after = int(draw.integers(45, 79))
         cut_off(tmp_path / str(k), after, **options)
         same(meco.minimize(fun, checkpoint=Checkpoint(tmp_path / str(k), resume=True), **options), whole)
         assert len(often) == k + 1
