@@ -57,7 +57,7 @@ def whole_numbers(dim):
 
 
 @every_library
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])  # its first steps are TR's
 def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
     problem = meco.get_problem("corner", 4)
     ours, theirs = (
