@@ -119,3 +119,21 @@ def test_where_a_bound_is_missing_any_number_is_inside():
     unit = np.array([[[-7.0, 2.0], [1e9, 0.5], [np.nan, 0.5]]])
     kept = box((-np.inf, 0.0), (np.inf, 1.0), range=free).keep_inside(unit)
     assert_array_equal(kept, [[[-7.0, 1.0], [1e9, 0.5], [0.5, 0.5]]])
+
+
+def test_slopes_and_walls_are_those_of_the_variables():
+    log = LogScale(np.array([False, True]), np.array([-3.0, 0.1]), np.array([4.0, 10.0]))
+    mine = box(upper=(4.0, 10.0), scale=log)
+    x, step = np.array([1.0, 2.0]), 1e-6
+    unit = mine.to_unit(x)
+    moved = mine.to_box((unit + step)[None, None])[0, 0]
+    assert_allclose(mine.slopes(x), (moved - x) / step, rtol=1e-5)
+    assert_allclose(mine.room(unit), [unit, 1.0 - unit])
+
+
+def test_a_variable_without_a_bound_has_no_wall_there():
+    inf = np.inf
+    over = SearchRange(np.array([0.0, -inf]), np.array([inf, inf]), np.array([2.0, 5.0]), np.array([20.0, 40.0]))
+    mine = box(lower=(2.0, -inf), upper=(inf, inf), range=over)
+    assert_allclose(mine.room(mine.to_unit(np.array([3.0, 5.0]))), [[0.05, inf], [inf, inf]])
+    assert_allclose(mine.slopes(np.array([3.0, 5.0])), [20.0, 40.0])

@@ -32,6 +32,10 @@ class Scale(Protocol):
         """unit, the linear image of x, with the variables of this scale put where they belong."""
         ...
 
+    def slopes(self, x: np.ndarray, linear: np.ndarray) -> np.ndarray:
+        """dx / du at x, where linear has it for the variables that are left alone."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -129,6 +133,19 @@ class Box:
             low, high, origin, length = self.range
             unit = np.clip((x - origin) / np.where(length > 0.0, length, 1.0), low, high)
         return unit if self.scale is None else self.scale.to_unit(x, unit)
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """How far each variable [D] of a point x [D] of the first run's box moves for each unit of the cube: dx / du.
+
+        1 of a variable that is fixed.
+        """
+        linear = np.where(self.lengths > 0.0, self.lengths, 1.0)
+        return linear if self.scale is None else self.scale.slopes(x, linear)
+
+    def room(self, unit: np.ndarray) -> np.ndarray:
+        """How far a point [D] of the first run's cube is from the lower and the upper walls: [2, D], inf where none."""
+        low, high = (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
+        return np.stack([unit - low, high - unit])
 
     def typical_lengths(self, unit: np.ndarray) -> np.ndarray:
         """How far each variable [D] of a point of the first run's cube may ordinarily go: max(1, |x|), in the cube.

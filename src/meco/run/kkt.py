@@ -66,10 +66,13 @@ class Slopes(NamedTuple):
     hessian: np.ndarray
 
 
-def find_multipliers(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int) -> Limits:
+def find_multipliers(
+    u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
+) -> Limits:
     """Multipliers at the point `at` [D] of the unit cube with f, g and h in value [1 + C], from points u [n, D] and y.
 
-    y [n, 1 + C] are values of the same functions, all of them finite. The multipliers are in units of the cube.
+    y [n, 1 + C] are values of the same functions, all of them finite. room [2, D] is how far `at` is from the lower and
+    the upper end of each variable, inf where there is none. The multipliers are in units of the cube.
     """
     n_constraints, dim = len(value) - 1, len(at)
     if dim > MOST_VARIABLES:
@@ -89,7 +92,7 @@ def find_multipliers(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.nda
         for most_turns, size in _point_sets(len(offset), dim):
             near = (turn < most_turns) | (np.arange(len(offset)) < size)
             if near.sum() > dim:
-                found.append(_try_points(offset[near], change[near], at, value, n_ineq, usual_slope))
+                found.append(_try_points(offset[near], change[near], room, value, n_ineq, usual_slope))
                 agreed = _agree(found)
                 if agreed is not None and not agreed.reasons:
                     return agreed
@@ -158,10 +161,10 @@ def _not_told(n_constraints: int, dim: int, reason: str, residual: float = np.in
 
 
 def _try_points(
-    u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, usual_slope: float
+    u: np.ndarray, y: np.ndarray, room: np.ndarray, value: np.ndarray, n_ineq: int, usual_slope: float
 ) -> Limits:
     """Multipliers from these points u [m, D] and changes y [m, 1 + C] alone."""
-    n_constraints, dim = len(value) - 1, len(at)
+    n_constraints, dim = len(value) - 1, room.shape[1]
     fits = QuarticFits(u)
     rough = fits.rough_gradients(y)  # [1 + C, D]
     length = np.sqrt((rough[1:] * rough[1:]).sum(axis=1))
@@ -172,7 +175,7 @@ def _try_points(
     if np.max(gap[close], initial=0.0) > CLOSE:
         return _not_told(n_constraints, dim, NOT_STATIONARY)
     f, *slopes = fits.slopes(y[:, [0, *(1 + close)]])
-    ends = np.concatenate([at, 1.0 - at])
+    ends = room.reshape(-1)
     close_ends = np.flatnonzero(ends <= CLOSE)
     identity = np.eye(dim)
     normals = np.array(

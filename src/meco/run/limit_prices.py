@@ -8,6 +8,7 @@ import numpy as np
 
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import LimitPrice
+from meco.run.function_source import make_box
 from meco.run.kkt import CLOSE, Limits, find_multipliers
 from meco.run.request import Request
 
@@ -33,25 +34,28 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
         taken &= (every.x[:, request.integer] == best.x[request.integer]).all(axis=1)
     if not free.any():
         return tuple(LimitPrice(name, kind, None, None, "no variable can move") for name, kind in zip(names, kinds))
-    unit, stretch = _unit_coordinates(request, best.x, best.x)
-    u = _unit_coordinates(request, every.x[taken], best.x)[0][:, free]
+    box = make_box(request)
+    at, u = box.to_unit(best.x), box.to_unit(every.x[taken])[:, free]
+    room = box.room(at)
     y = np.concatenate([every.f[taken, None], every.g[taken], every.h[taken]], axis=1)
     value = np.concatenate([[best.f], best.g, best.h])
     with np.errstate(all="ignore"):
-        found = _find_or_none(u, y, unit[free], value, n_ineq)
+        found = _find_or_none(u, y, at[free], value, n_ineq, room[:, free])
     prices = [
         LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT))
         for i, (name, kind) in enumerate(zip(names, kinds))
     ]
-    return (*prices, *_price_bounds(request, found, unit, stretch, np.flatnonzero(free)))
+    return (*prices, *_price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free)))
 
 
-def _find_or_none(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int) -> Limits:
+def _find_or_none(
+    u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
+) -> Limits:
     """Multipliers, or none where the numbers are beyond arithmetic; f and each constraint in units of its spread."""
     scale = np.max(np.abs(y - value), axis=0, initial=0.0)
     scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
     try:
-        found = find_multipliers(u, y / scale, at, value / scale, n_ineq)
+        found = find_multipliers(u, y / scale, at, value / scale, n_ineq, room)
     except np.linalg.LinAlgError:
         found = None
     if found is None:
@@ -60,46 +64,18 @@ def _find_or_none(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarra
     return found._replace(constraints=found.constraints * scale[0] / scale[1:], bounds=found.bounds * scale[0])
 
 
-def _unit_coordinates(request: Request, x: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points [..., D] in the unit cube, by factors where a variable is searched so; and dx / du there.
-
-    Variables without bounds are measured by their typical lengths, with the answer [D] in the middle of 0 .. 1, or at a
-    bound that is nearer.
-    """
-    low, high = request.lower, request.upper
-    if request.range is None:
-        width = np.where(high > low, high - low, 1.0)
-        unit = (x - low) / width
-    else:
-        width = np.where(request.range.length > 0.0, request.range.length, 1.0)
-        ends = np.isfinite(low), np.isfinite(high)
-        above, below = (answer - np.where(ends[0], low, 0.0)) / width, (np.where(ends[1], high, 0.0) - answer) / width
-        middle = np.where(ends[0], np.minimum(above, 0.5), 0.5)
-        middle = np.where(ends[1] & ~ends[0], np.maximum(1.0 - below, 0.5), middle)
-        unit = np.where(ends[0] & ends[1], above, middle) + (x - answer) / width
-    stretch = np.broadcast_to(width, x.shape)
-    if request.logarithmic is not None:
-        safe_low, safe_high = (np.where(request.logarithmic, end, 1.0) for end in (low, high))
-        span = np.log(safe_high / safe_low)
-        span = np.where(span > 0.0, span, 1.0)
-        safe = np.where(request.logarithmic, x, 1.0)
-        unit = np.where(request.logarithmic, np.log(safe / safe_low) / span, unit)
-        stretch = np.where(request.logarithmic, safe * span, stretch)
-    return unit, stretch
-
-
 def _price_bounds(
-    request: Request, found: Limits, unit: np.ndarray, stretch: np.ndarray, free: np.ndarray
+    request: Request, found: Limits, room: np.ndarray, slopes: np.ndarray, free: np.ndarray
 ) -> list[LimitPrice]:
-    """Prices of the bounds that the answer lies at."""
+    """Prices of the bounds that the answer lies at; slopes [D] are dx / du there."""
     labels, prices = request.variables.labels(), []
     for place, j in enumerate(free):
-        for side, (end, apart) in enumerate(((request.lower[j], unit[j]), (request.upper[j], 1.0 - unit[j]))):
+        for side, (end, apart) in enumerate(((request.lower[j], room[0, j]), (request.upper[j], room[1, j]))):
             index = len(found.constraints) + side * len(free) + place
             if not np.isfinite(end) or (apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0)):
                 continue
-            step = ONE_PERCENT * float(abs(end) if end else stretch[j])
-            price = found.bounds[side, place] / stretch[j]
+            step = ONE_PERCENT * float(abs(end) if end else slopes[j])
+            price = found.bounds[side, place] / slopes[j]
             prices.append(LimitPrice(labels[j], DIRECTIONS[side], *_read_price(found, index, price, step)))
     return prices
 

@@ -28,3 +28,7 @@ class LogScale:
         """unit [..., D], with the variables of this scale taken from the box."""
         scaled = (np.log(np.where(self.log, x, 1.0)) - self.least) / self.width
         return np.where(self.log, np.clip(scaled, 0.0, 1.0), unit)
+
+    def slopes(self, x: np.ndarray, linear: np.ndarray) -> np.ndarray:
+        """dx / du [..., D] at x, with those of the variables of this scale: x times the width in logarithms."""
+        return np.where(self.log, x * self.width, linear)
