@@ -25,7 +25,7 @@ COMMANDS = {
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train a relaxation policy of MeCO, as the paper does",
-    "train-tr": "train the policy of MeCO-TR, the default",
+    "train-tr": "train the policy of MeCO-TR",
     "challenge": "judge a learned agent by the protocol",
     "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",

@@ -117,3 +117,9 @@ def test_mistakes_are_named():
         meco.confirm(found, lambda x: float(x @ x))
     with pytest.raises(InvalidInput, match="fun must be a function"):
         meco.confirm(found, None)
+
+
+def test_arguments_in_the_wrong_order_are_refused_in_words():
+    result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=20, seed=1)
+    with pytest.raises(InvalidInput, match=r"confirm\(result, fun\)"):
+        meco.confirm(lambda x: x @ x, result)

@@ -33,6 +33,15 @@ def test_the_evidence_counts_the_starts_that_agree():
     assert result.run.evidence in repr(result)
 
 
+def test_the_first_minimum_is_the_answer_also_where_points_within_the_tolerance_are_lower():
+    result = meco.minimize(
+        lambda x: (x["a"] ** 2 + x["b"], {"g": 1 - x["a"]}), {"a": (0, 3, "mm"), "b": (0, 1)}, budget=60, seed=1
+    )
+    within = result.evaluations.feasible
+    assert result.evaluations.f[within].min() < result.fun
+    assert result.minima[0].f == result.fun
+
+
 def test_one_start_is_no_evidence():
     result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
     assert len(result.minima) == 1

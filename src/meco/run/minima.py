@@ -17,16 +17,18 @@ MOST_MINIMA = 20
 def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]) -> tuple[Minimum, ...]:
     """The best feasible point of each start, best first, those that are the same joined; () where none is feasible.
 
-    A start that was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
+    As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. A start that was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
     """
     start = start_of_each(every, trace)
+    strict = every.feasible & (every.g <= 0.0).all(axis=1)
     ends = []  # of each start: its best feasible row, and whether it had time to come to an end
     for this in np.unique(start):
-        rows = np.flatnonzero((start == this) & every.feasible)
+        rows = np.flatnonzero((start == this) & strict)
+        rows = rows if rows.size else np.flatnonzero((start == this) & every.feasible)
         if rows.size:
             lasted = int((start == this).sum()) > request.dim
             ends.append((int(rows[np.argmin(every.f[rows])]), lasted))
-    ends.sort(key=lambda end: float(every.f[end[0]]))
+    ends.sort(key=lambda end: (not strict[end[0]], float(every.f[end[0]])))
     width = request.upper - request.lower if request.range is None else request.range.length
     width = np.where(width > 0.0, width, 1.0)
     found: list[list[tuple[int, bool]]] = []

@@ -220,7 +220,9 @@ class RunFolder:
                 lost.append("run.json")
                 write_run_json(self.path, self.run_json, self.fsync)
         for name in lost:
-            self.late_notes.append(f"{name} was removed from {self.path} while the run went on, and was written again")
+            self.late_notes.append(
+                f"the file {name} was removed from {self.path} while the run went on, and was written again"
+            )
 
     def read_saved_state(self, name: str = "state.bin") -> bytes:
         """The state that save_generation() wrote last, or nothing; "extended.bin" is that of an extended budget."""
