@@ -22,6 +22,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+import meco
+from meco.methods import DEFAULT
 from users_problems import DESIGNS, Design
 from users_solvers import SOLVERS, Judge, Spent
 
@@ -64,12 +66,11 @@ def print_table(designs: list[Design], solvers: list[str], seeds: range) -> None
         winner = min(ranked, key=lambda name: ranked[name])
         first[winner] += ranked[winner][0] < 0
     print("\nfirst by feasible share, then median gap: " + ", ".join(f"{name} {n}" for name, n in first.items() if n))
+    print(f"MeCO is version {meco.__version__} with its default method, {DEFAULT}.")
 
 
 def search_best_values(designs: list[Design]) -> None:
     """The least f that long runs of several methods find."""
-    import meco
-
     for design in designs:
         found = {}
         for method, budget in (("TR-ES", 400), ("SHADE-FR", 4000), ("COLSHADE", 4000), ("SciPy-DE", 4000)):

@@ -67,14 +67,6 @@ def test_parameters_are_a_table(site):
     assert "<table>" in page[start : page.index("checkpoint</code>", start)]
 
 
-def test_the_comparison_is_read_as_it_was_printed():
-    text = (ROOT / "benchmarks" / "results" / "users.txt").read_text()
-    rows = gallery.read_comparison(text)
-    assert len(rows) == text.count("D = ")
-    assert {len(found) for found in rows.values()} == {7}
-    assert rows["tank"]["MeCO"] < 0.01 < rows["tank"]["SciPy DE"]
-
-
 @pytest.fixture(scope="module")
 def browser():
     with browsing.Browser() as made:

@@ -25,6 +25,7 @@ from meco.figures.panel import Axis, Panel, Tile
 from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.mission import load_mission
 from tools.draw_trust_region import step_figure
+from tools.pages.designs import read_designs
 
 ROOT = Path(__file__).parent.parent
 BEST, WORST = -5.0, 0.5  # decades of the distance from the best known that colours tell apart
@@ -95,8 +96,7 @@ def draw_feasible_shares() -> bytes:
 
 def draw_comparison() -> bytes:
     """The default beside other libraries on designs as users have them."""
-    text = (ROOT / "benchmarks" / "results" / "users.txt").read_text(encoding="utf-8")
-    rows = read_comparison(text)
+    rows = {each.name: {name: row.gap for name, row in each.solvers.items()} for each in read_designs()}
     solvers, designs = list(next(iter(rows.values()))), list(rows)[::-1]
     marks = []
     for i, design in enumerate(designs):
@@ -107,19 +107,6 @@ def draw_comparison() -> bytes:
     y = Axis(limits=(0, len(designs)), names=tuple((i + 0.5, d) for i, d in enumerate(designs)))
     panel = Panel("how far the median of five runs is above the best known (–: infeasible)", marks, x, y, (760, 320))
     return Figure("compared", "Designs as users have them", [panel]).to_svg().encode()
-
-
-def read_comparison(text: str) -> dict[str, dict[str, float]]:
-    """Median gaps by design and solver, from what benchmarks/users.py prints."""
-    rows: dict[str, dict[str, float]] = {}
-    for line in text.splitlines():
-        head = re.match(r"(\w[\w ]*): D = ", line)
-        row = re.match(r"  (\S.*?) {2,}\d+% +(\S+) +\S+ +[\d.]+ {3}", line)
-        if head:
-            rows[head[1]] = {}
-        elif row and rows:
-            rows[list(rows)[-1]][row[1]] = float(row[2])
-    return rows
 
 
 def _closeness(gap: float) -> tuple[float, str]:

@@ -14,7 +14,7 @@ pytest.importorskip("scipy", reason="SCIPY MISSING: the numbers of the pages are
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.pages import renew, standings, steering, tables  # noqa: E402
+from tools.pages import designs, renew, standings, steering, tables  # noqa: E402
 from tools.pages.renew import BLOCKS  # noqa: E402
 
 MARKED = [page for page in renew.PAGES if "<!--=" in page.read_text() or "<!-- numbers: " in page.read_text()]
@@ -116,3 +116,28 @@ def test_steering_is_compared_problem_by_problem():
     counts = {family: int((found.families == family).sum()) for family in lead}
     mean = sum(lead[f] * counts[f] for f in lead) / sum(counts.values())
     assert mean == pytest.approx(found.mean("MeCO-TR") - found.mean("own rule"))
+
+
+PRINTED = """
+tank: D = 4, 5 inequalities, 0 equalities, 0 integers, 200 evaluations, best 936.4664
+  solver       feasible   median gap    worst gap   s/run   f of each seed
+  MeCO             100%     1.90e-09     1.90e-09     0.6   936.466 936.466
+  COBYQA           100%     4.00e-04     7.46e-02     0.7   974.258 936.513
+  SciPy DE          50%          inf          inf     0.0   2218.95 inf
+  pycma AL          50%     2.81e-01          inf     0.1   inf 1899.79
+"""
+
+
+def test_a_table_of_designs_is_read_as_it_was_printed_and_calls_ties_ties():
+    (tank,) = designs.parse_designs(PRINTED)
+    assert (tank.name, tank.dim) == ("tank", 4)
+    assert tank.solvers["COBYQA"] == (1.0, 4e-4, ("974.258", "936.513"))
+    assert designs.best_solvers(tank) == ["MeCO", "COBYQA"]
+    said = [designs.write_gap(row) for row in tank.solvers.values()]
+    assert said == ["< 0.1 %", "< 0.1 %", "50 % feasible", "28 % (50 % feasible)"]
+
+
+def test_the_kept_designs_are_nine_with_every_solver_that_is_shown():
+    kept = designs.read_designs()
+    assert len(kept) == 9
+    assert all(set(designs.SHOWN) <= set(design.solvers) for design in kept)

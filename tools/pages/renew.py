@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.pages import methods, results, scale, steering
+from tools.pages import designs, methods, results, scale, steering
 from tools.pages.picture import draw_headline
 from tools.pages.standings import OURS, headline_standings
 from tools.pages.tables import ROOT, format_percent, parse_number, read_table
@@ -32,6 +32,8 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "methods": methods.methods_table,
     "units": methods.units_text,
     "scale": scale.scale_text,
+    "designs": designs.designs_table,
+    "designs-verdict": designs.designs_verdict,
 }
 
 

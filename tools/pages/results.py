@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, OURS, SCORE, Standing, headline_standings, read_standing
+from tools.pages.standings import FIRST, OURS, SCORE, Standing, headline_standings, page_name, read_standing
 from tools.pages.tables import bold_if, format_percent, join_words, markdown_table, parse_number, read_long, read_table
 
 BESIDE = ("SHADE", "MeCO")  # the paper's engine and method are in the headline wherever they stand
@@ -23,7 +23,7 @@ def headline_table() -> str:
         ranks = [s.rank(method, FIRST) / len(s.methods) for s in seen if method in s.table]
         return sum(ranks) / len(ranks)
 
-    rows = [[m, *(_format_both_ranks(s, m) for s in seen)] for m in sorted(kept, key=height)]
+    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen)] for m in sorted(kept, key=height)]
     rows.append(["*critical difference*", *(f"*{s.difference:.1f}*" for s in seen)])
     titles = (f"{s.title}<br>{s.problems} problems, {len(s.methods)} methods" for s in seen)
     return markdown_table(["average rank,<br>f+ν / feasibility first", *titles], rows)
@@ -68,8 +68,8 @@ def suite_summary(suite: str) -> str:
     lines = []
     for column, name in METRICS.items():
         order = s.order(column)
-        led = join_words([bold_if(f"{m} {s.rank(m, column):.2f}", m == order[0]) for m in order[:4]])
-        ours = [f"{m} {s.place(m, column)} ({s.rank(m, column):.2f})" for m in OURS if m in order[4:]]
+        led = join_words([bold_if(f"{page_name(m)} {s.rank(m, column):.2f}", m == order[0]) for m in order[:4]])
+        ours = [f"{page_name(m)} {s.place(m, column)} ({s.rank(m, column):.2f})" for m in OURS if m in order[4:]]
         lines.append(
             f"- *{name[0].upper()}{name[1:]}:* {led}"
             + (f"; further down, by place, {join_words(ours)}." if ours else ".")
@@ -111,7 +111,7 @@ def rank_table(suite: str) -> str:
         return _not_run_note(suite)
     rows = [
         [
-            m,
+            page_name(m),
             *(bold_if(f"{s.rank(m, c):.2f}", s.place(m, c) == 1) for c in METRICS),
             format_percent(s.table[m]["feasible runs"]),
         ]
@@ -126,7 +126,7 @@ def side_by_side_table(*suites: str) -> str:
     if not seen:
         return _not_run_note(suites[0])
     methods = sorted(next(iter(seen.values())).methods, key=lambda m: sum(s.rank(m, FIRST) for s in seen.values()))
-    rows = [[m, *(_format_both_ranks(s, m) for s in seen.values())] for m in methods]
+    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen.values())] for m in methods]
     return markdown_table(["average rank,<br>f+ν / feasibility first", *seen], rows)
 
 
@@ -140,7 +140,7 @@ def losses_table(suite: str) -> str:
         places = {problem: of[method] for problem, of in s.places.items()}
         lowest = sorted((p for p in places if places[p] > 3), key=lambda p: -places[p])[:5]
         told = ", ".join(f"{p} ({places[p]:.0f})" for p in lowest)
-        rows.append([method, *(str(sum(v <= top for v in places.values())) for top in (1, 3)), told or "none"])
+        rows.append([page_name(method), *(str(sum(v <= top for v in places.values())) for top in (1, 3)), told or "none"])
     return markdown_table(["of " + str(s.problems), "first", "first three", "lowest places beyond the third"], rows)
 
 
@@ -161,7 +161,7 @@ def printed_comparison() -> str:
             won.setdefault(row["method"], []).append(parse_number(row["mean"]) < parse_number(row["printed_mean"]))
     rows = [
         [
-            m,
+            page_name(m),
             f"{parse_number(row['f+ν*']):.2f}",
             f"{parse_number(row['printed, f+ν']):.2f}",
             f"{sum(won[m])} of {len(won[m])}",
@@ -181,7 +181,7 @@ def full_table(name: str) -> str:
     head = list(next(iter(found.values())))
     best = {c: min(parse_number(row[c]) for row in found.values()) for c in head}
     rows = [
-        [m, *(bold_if(f"{parse_number(row[c]):.2f}", parse_number(row[c]) == best[c]) for c in head)]
+        [page_name(m), *(bold_if(f"{parse_number(row[c]):.2f}", parse_number(row[c]) == best[c]) for c in head)]
         for m, row in found.items()
     ]
     return markdown_table(["method", *head], rows)

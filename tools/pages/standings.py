@@ -7,6 +7,7 @@ from functools import cached_property
 
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
+from meco.methods import DEFAULT
 from tools.pages.tables import Table, parse_number, read_long, read_table
 
 OURS = ("TR", "TR-ES", "MeCO-TR")
@@ -19,7 +20,13 @@ SUITES = {  # experiment -> what its problems are called
     "realworld": "engineering problems",
     "cec2017-30d": "CEC2017, 30 variables",
 }
+PAGE_NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 SHOWN = 4  # suites of the headline: the first of these that were run
+
+
+def page_name(method: str) -> str:
+    """What pages call a method: the library, its default and the paper's method are three things."""
+    return PAGE_NAMES.get(method, method)
 
 
 @dataclass(frozen=True)

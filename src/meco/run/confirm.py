@@ -119,9 +119,11 @@ def confirm(
         >>> result.repeated["calls"] > 1
         True
     """
-    if not isinstance(result, Result) or result.evaluations is None or result.run.variables is None:
-        raise InvalidInput("confirm(result, fun) takes a result of minimize() or of an Optimizer first")
+    if not isinstance(result, Result):
+        raise InvalidInput(f"confirm(result, fun) takes a result of minimize() first; got {result!r:.60}")
     run, every, calls = result.run, result.evaluations, read_whole_number(calls, "calls")
+    if every is None or run.variables is None:
+        raise InvalidInput("confirm() takes a result of minimize() or of an Optimizer")
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     separate = read_constraints(constraints, run.variables)

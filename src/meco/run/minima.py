@@ -17,7 +17,8 @@ MOST_MINIMA = 20
 def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]) -> tuple[Minimum, ...]:
     """The best feasible point of each start, best first, those that are the same joined; () where none is feasible.
 
-    As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. A start that was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
+    As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. A start that
+    was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
     """
     start = start_of_each(every, trace)
     strict = every.feasible & (every.g <= 0.0).all(axis=1)
