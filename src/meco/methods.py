@@ -78,8 +78,8 @@ METHODS: Registry[MethodRecord] = Registry(
             lazy_callable("policies.paper.methods:make_meco"), "the paper's method: SHADE with a learned relaxation",
             options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"), aliases=("MeCO (paper)",),
         ),
-        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "the paper's method with random network weights"),
-        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "the paper's method with random actions"),
+        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "MeCO (paper) with random weights"),
+        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "MeCO (paper) with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu",
             scale_sensitive_to=tuple(RESCALINGS)

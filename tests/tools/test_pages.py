@@ -93,9 +93,9 @@ def test_numbers_follow_the_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "TABLES", tmp_path)
     small_suite(tmp_path)
     told = BLOCKS["summary"]("uav")
-    assert "**TR 1.25** and SHADE 1.75" in told
+    assert "**TR (default) 1.25** and SHADE 1.75" in told
     assert "10; 3 of SHADE" in told
-    assert "| TR | 1 | 2 | none |" in BLOCKS["losses"]("uav")
+    assert "| TR (default) | 1 | 2 | none |" in BLOCKS["losses"]("uav")
     assert renew.format_table_number("uav-ranks|TR|feasible runs|%") == "88 %"
     assert renew.format_table_number("uav-ranks|MeCO-TR|runs") == "–"
     with pytest.raises(KeyError):

@@ -48,11 +48,12 @@ def parse_designs(text: str) -> list[DesignRows]:
 
 def write_gap(row: SolverRow) -> str:
     """A median gap in percent, or how many runs are feasible where the median run is not."""
+    feasible = f"{100 * row.feasible:.0f} % feasible"
     if not math.isfinite(row.gap):
-        return f"{row.feasible:.0%} feasible".replace("%", " %")
+        return feasible
     percent = 100 * row.gap
     said = "< 0.1 %" if row.gap < CLOSE_GAP else f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"
-    return said if row.feasible == 1.0 else f"{said} ({row.feasible:.0%} feasible)".replace("%)", " %)")
+    return said if row.feasible == 1.0 else f"{said} ({feasible})"
 
 
 def best_solvers(design: DesignRows) -> list[str]:

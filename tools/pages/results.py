@@ -140,7 +140,8 @@ def losses_table(suite: str) -> str:
         places = {problem: of[method] for problem, of in s.places.items()}
         lowest = sorted((p for p in places if places[p] > 3), key=lambda p: -places[p])[:5]
         told = ", ".join(f"{p} ({places[p]:.0f})" for p in lowest)
-        rows.append([page_name(method), *(str(sum(v <= top for v in places.values())) for top in (1, 3)), told or "none"])
+        tops = (str(sum(v <= top for v in places.values())) for top in (1, 3))
+        rows.append([page_name(method), *tops, told or "none"])
     return markdown_table(["of " + str(s.problems), "first", "first three", "lowest places beyond the third"], rows)
 
 
