@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meco.method_record import MethodRecord, native_pop_size, paper_pop_size
 from meco.methods import METHODS
+from tools.pages.standings import page_name
 from tools.pages.tables import ROOT, markdown_table
 
 PAGES = ROOT / "docs" / "methods"
@@ -56,7 +57,7 @@ def _method_row(name: str, record: MethodRecord) -> tuple[str, ...]:
     size = record.population
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
     return (
-        f"[{name}]({_method_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
+        f"[{page_name(name)}]({_method_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
         "yes" if record.has_ask else "",
         ", ".join(_SHORT[unit] for unit in record.scale_sensitive_to if unit in _SHORT),
         record.extra or "", f"{record.cost_seconds:g}",
