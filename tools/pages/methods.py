@@ -56,8 +56,9 @@ def _method_row(name: str, record: MethodRecord) -> tuple[str, ...]:
     """The row of a method, by HEAD."""
     size = record.population
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
+    link = f"[{page_name(name)}]({_method_page(name)})"
     return (
-        f"[{page_name(name)}]({_method_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
+        link, record.family, record.about, counted, "yes" if record.lockstep else "",
         "yes" if record.has_ask else "",
         ", ".join(_SHORT[unit] for unit in record.scale_sensitive_to if unit in _SHORT),
         record.extra or "", f"{record.cost_seconds:g}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -11,6 +12,8 @@ from meco.bench.plan.contender import PIN_DIGITS, Contender, split_name_and_opti
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
+
+PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-split-\d+d)(?:-C\d+)?$")
 
 
 def pin_versions(experiment: Experiment) -> Experiment:
@@ -101,19 +104,30 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     The same experiment and "" where none is missing. Policies are read from their files to find out.
     """
     lost: dict[str, int] = {}
+    missing_names: set[str] = set()
     for contender in experiment.contenders:
         if isinstance(contender.options.get("policy"), str):
             names = {json.loads(contender.options_json(case))["policy"] for case in experiment.cases()}
-            if missing := sum(not policy_digest(name) for name in names):
-                lost[contender.label] = missing
+            if missing := {name for name in names if not policy_digest(name)}:
+                lost[contender.label] = len(missing)
+                missing_names |= missing
     if not lost:
         return experiment, ""
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
     said = (
         f"{experiment.name}: left out {', '.join(lost)}: {sum(lost.values())} policies that only the paper's "
         "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
+        f"{_training_command(missing_names)}"
     )
     return replace(experiment, contenders=kept), said
+
+
+def _training_command(names: Iterable[str]) -> str:
+    """How to train these policies instead, where one preset of `meco train` makes all of them; else nothing."""
+    presets = {found[1] for name in names if (found := PRESET_POLICIES.match(name))}
+    if len(presets) != 1 or not all(map(PRESET_POLICIES.match, names)):
+        return ""
+    return f", or train them: meco train --preset {presets.pop()} --out policies, then set MECO_POLICIES=policies"
 
 
 def known_labels(experiment: Experiment) -> list[str]:
