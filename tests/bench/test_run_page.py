@@ -57,7 +57,7 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
         assert found == 0.0 or "active" in said
     assert "What the limits cost" in said
     assert "<svg" in text
-    for title in ("Convergence", "Violation", "What the method did", "Radius of the region", "best points"):
+    for title in ("Convergence", "Violation", "What the method did", "Radius of the trust region", "best points"):
         assert title in said, title
     assert f"began {result.run.starts} times" in said or "began once" in said
 
@@ -83,7 +83,7 @@ def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_kno
 
 
 def test_the_page_has_the_readers_title_author_and_notes_and_the_answer_before_the_method(tmp_path):
-    result = meco.minimize(fun, BOX, budget=120, seed=1)
+    result = meco.minimize(fun, BOX, budget=120, seed=1, method="TR-ES")
     text = result.report(tmp_path / "r.html", "Bracket <7>", "A. Engineer", "Load case 3.\nSteel.").read_text()
     assert "Bracket &lt;7&gt;: f = " in text
     assert "A. Engineer" in text

@@ -188,3 +188,11 @@ def test_the_words_of_the_method_are_behind_a_fold_and_last(folder):
         assert order[-1] == "whole fold"
         assert not browser.ask("document.querySelector('.fold').open")
         assert browser.ask("document.querySelector('#steer-theta').closest('details') !== null")
+
+
+def test_numbers_keep_their_zeros_and_their_powers(folder):
+    """-4.6566e-10 is not -4.6566e-1, and 240000 is not 24."""
+    shown = {-4.6566e-10: "-4.6566e-10", 240000: "240000", 100: "100", 1e20: "1e+20", 1e-10: "1e-10", 0.5: "0.5",
+             12671.3: "12671.3", 5804.376217: "5804.38", 1.05: "1.05", 2e-4: "2e-4"}  # fmt: skip
+    with page(folder) as browser:
+        assert {value: browser.ask(f"short({value!r})") for value in shown} == shown

@@ -60,7 +60,9 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": [], "drawn": []}
     ev = every.evaluation(*tolerances)
+    strict = every.feasible & (every.g <= 0.0).all(axis=1)  # goes first, as for the answer
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
+    ranked.sort(key=lambda i: not strict[i])
     nu = np.where(every.feasible, 0.0, ev.nu[0])
     low, high = variables.shown_range(every.x[ranked])
     names = log.constraint_names(inputs["tolerances"]["names"])

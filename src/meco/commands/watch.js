@@ -2,7 +2,7 @@
 // Follows /status: parts are made once and change in place, so that focus and scrolling stay where they are.
 const at = id => document.getElementById(id);
 const short = v => v === null || v === undefined ? "–" : v === 0 ? "0"
-  : (Math.abs(v) < 1e-3 ? Number(v).toExponential(4) : Number(v).toPrecision(6)).replace(/\.?0+($|e)/, "$1");
+  : (Math.abs(v) < 1e-3 ? Number(v).toExponential(4) : Number(v).toPrecision(6)).replace(/\.(\d*?)0+(?=$|e)/, (_, d) => d && "." + d);
 const safe = s => String(s).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[c]));
 const span = s => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 const percent = v => v === null ? "–" : `${Math.round(100 * v)} %`;
@@ -121,7 +121,7 @@ function reasons(list) {
 function showRun(status) {
   const best = status.best, found = !best ? "no evaluation has succeeded yet" : best.feasible ? `best feasible f ${short(best.f)}` : "nothing feasible yet";
   const time = status.over ? `ended${status.spent ? ` after ${span(status.spent)}` : ""}` : status.left === null ? "" : `about ${span(status.left)} left at this pace, last answer ${span(status.quiet)} ago`;
-  head(`${status.fun} in ${status.folder}`, `${status.nfev}/${status.budget}`, status.message || `${found}, ${status.nfev} of ${status.budget} evaluations`,
+  head(status.fun === status.folder ? status.fun : `${status.fun} in ${status.folder}`, `${status.nfev}/${status.budget}`, status.message || `${found}, ${status.nfev} of ${status.budget} evaluations`,
     status.nfev / status.budget, [status.method, `seed ${status.seed}`, time]);
   curve("f", "Best feasible f", status.curve.map(r => [r[0], r[1]]), status.budget, "good", "f");
   curve("nu", "Least violation", status.curve.map(r => [r[0], r[2]]), status.budget, "bad", "violation");
@@ -130,7 +130,7 @@ function showRun(status) {
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
   change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(status.reasons)}`);
   if (status.points.length) {
-    change(part("points", "The best designs that differ, each variable from its lower to its upper bound (without one, to the last point drawn)", true), across(status));
+    change(part("points", "The best designs, each variable between its bounds", true), across(status));
     table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
       status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
   }

@@ -16,8 +16,12 @@ MET = 1e-6  # share of its largest violation below which a constraint is drawn a
 LONGEST = 60  # letters of a name in a legend
 SIZE, WIDE_PANEL = (560, 300), (1000, 300)
 # names in the trace, and their labels
-CONTROL_LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
-         ("feasible_share", "feasible share"))  # fmt: skip
+CONTROL_LINES = (
+    ("theta", "θ, violation that a step may leave"),
+    ("share", "share of the evolution strategy"),
+    ("action", "action"),
+    ("feasible_share", "feasible share"),
+)
 
 
 def run_figure(result: Any) -> Figure:
@@ -117,6 +121,8 @@ def violation_figure(result: Any) -> Figure | None:
     least, most = np.minimum.accumulate(c, axis=0), np.max(np.where(np.isfinite(c), c, 0.0), axis=0)
     met_last = np.argsort([-int(np.argmin(column)) for column in least.T], kind="stable")
     late = [int(i) for i in met_last if most[i] > 0.0][:SHOWN]
+    if not any(least[0, i] > MET * most[i] for i in late):  # all were met from the first point on
+        late = []
     nu = np.minimum.accumulate(c.sum(axis=1))
     positive = nu[np.isfinite(nu) & (nu > 0.0)]
     panels = []
@@ -142,22 +148,35 @@ def violation_figure(result: Any) -> Figure | None:
 
 
 def controls_figure(result: Any) -> Figure | None:
-    """What was set, what share was feasible, and the radius of a trust region; None where nothing is known."""
+    """What was set, what share was feasible, and the radius of a trust region; None where nothing changed.
+
+    Controls that were 0 all along are not drawn.
+    """
     trace = result.trace
     shown = [(key, label) for key, label in CONTROL_LINES if key in trace]
-    if not shown:
-        return None
+    shown = shown if any(np.any(trace[key]) for key, _ in shown) else []
     lines: list[Mark] = [Line(*_step_curve(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip
     begun, size = _restart_strokes(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
-    panels = [Panel("Controls and shares", [*begun, *lines], _evaluation_axis(result), Axis("", (-0.03, 1.03)), size)]
-    if "delta" in trace:
+    panels = []
+    if lines:
+        shares = Axis("share", (-0.03, 1.03))
+        panels.append(Panel("What was set while it ran", [*begun, *lines], _evaluation_axis(result), shares, size))
+    if "delta" in trace and len(trace["delta"]):
         radius = trace["delta"].astype(float)
         line = Line(*_step_curve(trace["nfev"], radius), 2, "radius")
         strokes = _restart_strokes(result, float(radius.min()), float(radius.max()))
         panels.append(
-            Panel("Radius of the region", [*strokes, line], _evaluation_axis(result), Axis("radius", log=True), SIZE)
+            Panel(
+                "Radius of the trust region",
+                [*strokes, line],
+                _evaluation_axis(result),
+                Axis("share of a variable's range", log=True),
+                SIZE,
+            )
         )
+    if not panels:
+        return None
     legend = [LegendKey(label, k) for k, (_, label) in enumerate(shown)]
     caption = "Strokes: the search began again." if begun else ""
     return Figure("method", "What the method did", panels, caption, legend)

@@ -133,7 +133,7 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     for m in drawing_order(results):
         marks += draw_band(x, values[m], tint[m], results.labels[m], dash=dash[m])
     finite = values[np.isfinite(values)]
-    log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
+    log = bool(finite.size and finite.min() > 0 and finite.max() > 10 * finite.min())
     axes = Axis("evaluations", (0, case.budget)), Axis("best feasible f", log=log)
     columns = [Column("Method", head=True), *(Column(f"after {share * case.budget:.0f}") for share in QUARTERS)]
     marks_at = [int(np.argmin(np.abs(CURVE_SHARES - share))) for share in QUARTERS]

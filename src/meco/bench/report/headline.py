@@ -16,6 +16,7 @@ from meco.figures.panel import Axis, Dot, Panel
 from meco.figures.table import Cell, Column, Table, format_fixed
 
 OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
+SAID = {"MeCO": "MeCO (paper)"}  # in a sentence, where MeCO alone is the library
 
 
 class Headline(NamedTuple):
@@ -70,7 +71,8 @@ def _compose_sentence(results: RunArrays, order: np.ndarray, mean: dict[int, flo
     """Who comes first and second, and where our own methods stand."""
 
     def describe(m: int) -> str:
-        return f"{results.labels[m]} (average rank {mean[m]:.1f}, feasible in {100 * rate[m]:.0f} % of its runs)"
+        name = SAID.get(results.labels[m], results.labels[m])
+        return f"{name} (average rank {mean[m]:.1f}, feasible in {100 * rate[m]:.0f} % of its runs)"
 
     first, second = int(order[0]), int(order[1])
     budgets = sorted({case.budget for case in results.cases})
