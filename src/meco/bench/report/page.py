@@ -48,8 +48,8 @@ def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     guide = (
         f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT if _has_scores(sections) else ""}'
         "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it. Point "
-        "at a curve to read it. Colours are of methods, strokes of families: solid SHADE and MeCO (paper), dashed evolution "
-        "strategies, dotted models.</p></details>"
+        "at a curve to read it. Colours are of methods, strokes of families: solid SHADE and MeCO (paper), dashed "
+        "evolution strategies, dotted models.</p></details>"
     )
     whole = f"{_top_section(top)}{guide}{body}{_provenance_section(sections, results)}"
     title = sections[0].experiment.title if len(sections) == 1 else "MeCO results"
