@@ -1,10 +1,12 @@
 """What a result says of its separate starts: the best distinct minima, how many ended where, and what that means."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 
 import meco
+from meco.run.minima import find_minima
 
 BOX = [(-2.0, 2.0)] * 2
 
@@ -40,6 +42,21 @@ def test_the_first_minimum_is_the_answer_also_where_points_within_the_tolerance_
     within = result.evaluations.feasible
     assert result.evaluations.f[within].min() < result.fun
     assert result.minima[0].f == result.fun
+
+
+def test_a_start_that_the_budget_cut_off_is_no_minimum_of_its_own():
+    """Three ends: of a start that ended, of one that ended elsewhere, and of one on its way when the run was over."""
+    request = SimpleNamespace(dim=1, range=None, lower=np.zeros(1), upper=np.ones(1))
+    n = 9
+    every = SimpleNamespace(
+        x=np.array([[0.1], [0.1], [0.1], [0.5], [0.5], [0.5], [0.9], [0.9], [0.9]]), f=np.arange(n, dtype=float),
+        g=np.zeros((n, 0)), feasible=np.ones(n, dtype=bool), known=np.zeros(n, dtype=bool),
+    )  # fmt: skip
+    every = type("Rows", (SimpleNamespace,), {"__len__": lambda self: n})(**vars(every))
+    trace = {"nfev": np.array([3, 6, 9]), "restarts": np.array([0, 1, 2])}
+    assert [float(m.x[0]) for m in find_minima(request, every, trace)] == [0.1, 0.5]
+    every.x[6:] = 0.1
+    assert [m.starts for m in find_minima(request, every, trace)] == [2, 1]
 
 
 def test_one_start_is_no_evidence():

@@ -82,7 +82,7 @@ def designs_verdict() -> str:
     best = {name: sum(name in best_solvers(design) for design in designs) for name in SHOWN}
     same = sum(len(set(design.solvers["COBYQA"].values)) == 1 for design in designs)
     return (
-        f"Best or level with the best (bold): {_count_words(best)} of {len(designs)} designs. "
+        f"Best or level with the best, of {len(designs)} designs: {_count_words(best)}. "
         f"Median run within 0.1 % of the best known: {_count_words(close)}. "
         f"Feasible runs of {runs}: {_count_words(feasible, all_of_them=True)}. "
         f"COBYQA begins at the same point whatever the seed: on {same} designs its runs are one run."

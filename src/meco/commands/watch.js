@@ -3,6 +3,7 @@
 const at = id => document.getElementById(id);
 const short = v => v === null || v === undefined ? "–" : v === 0 ? "0"
   : (Math.abs(v) < 1e-3 ? Number(v).toExponential(4) : Number(v).toPrecision(6)).replace(/\.(\d*?)0+(?=$|e)/, (_, d) => d && "." + d);
+const brief = v => v === null || v === undefined ? "–" : Math.abs(v) < 1e-3 && v ? Number(v).toExponential(1) : short(v);
 const safe = s => String(s).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[c]));
 const span = s => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 const percent = v => v === null ? "–" : `${Math.round(100 * v)} %`;
@@ -125,8 +126,8 @@ function showRun(status) {
     status.nfev / status.budget, [status.method, `seed ${status.seed}`, time]);
   curve("f", "Best feasible f", status.curve.map(r => [r[0], r[1]]), status.budget, "good", "f");
   curve("nu", "Least violation", status.curve.map(r => [r[0], r[2]]), status.budget, "bad", "violation");
-  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied in the last 100"],
-    status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, short(c.value), short(c.violation), percent(c.kept)] })), "constraints");
+  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied, last 100"],
+    status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, brief(c.value), brief(c.violation), percent(c.kept)] })), "constraints");
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
   change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(status.reasons)}`);
   if (status.points.length) {

@@ -18,10 +18,12 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
     """The best feasible point of each start, best first, those that are the same joined; () where none is feasible.
 
     As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. A start that
-    was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
+    was cut off after fewer points than a model needs, D + 1, counts only where it found something new. The last start
+    of several was cut off by the end of the run: where it came to no minimum of another, it is none unless the answer.
     """
     start = start_of_each(every, trace)
     strict = every.feasible & (every.g <= 0.0).all(axis=1)
+    last = int(start.max(initial=0))
     ends = []  # of each start: its best feasible row, and whether it had time to come to an end
     for this in np.unique(start):
         rows = np.flatnonzero((start == this) & strict)
@@ -43,7 +45,7 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
             group.append(end)
     return tuple(
         Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), max(1, sum(lasted for _, lasted in rows)))
-        for rows in found[:MOST_MINIMA]
+        for rows in [each for each in found if each is found[0] or any(start[i] < last for i, _ in each)][:MOST_MINIMA]
     )
 
 
@@ -53,13 +55,14 @@ def describe_evidence(minima: Sequence[Minimum]) -> str:
     if not starts:
         return ""
     if starts == 1:
-        return "One start: nothing here tells whether there is a better minimum elsewhere; other seeds would."
+        return "One start: nothing here tells whether there is a better minimum elsewhere; a run from another x0 would."
     best = minima[0].starts
     if best == starts:
         return f"All {starts} starts ended at this minimum: no other was found near it, which is no proof."
+    others = "another" if len(minima) == 2 else f"{len(minima) - 1} others, the best of them"
     return (
-        f"{best} of {starts} starts ended at this minimum, the others at {len(minima) - 1} more, the next of which has "
-        f"f = {minima[1].f:.6g}: there are several, so a better one may exist."
+        f"{best} of {starts} starts ended at this minimum, the rest at {others} with f = {minima[1].f:.6g}: there are "
+        "several minima, so a better one may exist."
     )
 
 
