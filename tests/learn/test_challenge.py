@@ -13,6 +13,7 @@ from meco.learn.challenge import agents as agents_module
 from meco.learn.challenge import judging
 from meco.learn.challenge.agents import PipeAgent, PolicyAgent, PredictAgent, RuleAgent, load_agent, make_agent
 from meco.learn.challenge.judging import SetSize, check_actions, generated_set, judge, make_controls, seeds_of_digest
+from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
 from meco.learn.tr.episode import TrustRegionEpisode
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
@@ -180,3 +181,24 @@ def test_episodes_are_written_and_add_up(tmp_path, capsys, monkeypatch):
             assert set(data["behaviour"]) == {"random", "own rule"}
             total += episodes
     assert total == about["episodes"]
+
+
+def test_batches_that_are_kept_are_not_run_again_and_change_no_number(problems, tmp_path, monkeypatch):
+    controls = make_controls(quick=True)
+    agents = {"rule": RuleAgent(lambda one: (0.2, 0.1)), "trained": RuleAgent(lambda one: (0.4, 0.0))}
+    known = dict.fromkeys((*controls, "rule"), "known")
+    alone = judge("choose", problems[:2], controls, agents, 1)
+    first = judge("choose", problems[:2], controls, agents, 1, kept=KeptBatches(tmp_path / "r"), identities=known)
+    np.testing.assert_array_equal(first.outcomes.f, alone.outcomes.f)
+    with (tmp_path / "r").open("a") as file:
+        file.write('{"key": "torn')
+    ran = []
+    run_rows = judging._run_rows
+    monkeypatch.setattr(judging, "_run_rows", lambda rows, *rest: ran.extend(rows[:, 1]) or run_rows(rows, *rest))
+    kept = KeptBatches(tmp_path / "r")
+    second = judge("choose", problems[:2], controls, agents, 1, kept=kept, identities=known)
+    np.testing.assert_array_equal(second.outcomes.f, first.outcomes.f)
+    assert set(ran) == {len(controls) + 1}, "only the agent whose runs are not kept"
+    assert kept.reused == 2 * (len(controls) + 1)
+    judge("choose", problems[:2], controls, agents, 1, kept=kept, identities=known | {"rule": "edited"})
+    assert set(ran) == {len(controls), len(controls) + 1}

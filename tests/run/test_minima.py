@@ -62,7 +62,7 @@ def test_a_start_that_the_budget_cut_off_is_no_minimum_of_its_own():
 def test_one_start_is_no_evidence():
     result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
     assert len(result.minima) == 1
-    assert result.run.evidence.startswith("One start:")
+    assert result.run.evidence.startswith("One start came to an end:")
 
 
 def test_without_a_feasible_point_there_is_no_minimum():

@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 import time
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,10 @@ from meco.learn.challenge.judging import (
     seeds_of_digest,
     suite_set,
 )
+from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
+from meco.policies.store import load_policy
+from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 PROTOCOL = 1  # its version: results of different ones are not compared
 RIVALS = ("best constant", OWN_RULE_NAME, RANDOM_NAME, UNTRAINED_NAME, SHIPPED_NAME)
@@ -52,7 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--train-seconds", type=float, default=600.0, help="what a training may take (default: 600)")
     parser.add_argument("--seed", type=int, default=1, help="of the training")
     parser.add_argument(
-        "--out", default="challenge", metavar="DIR", help="folder for challenge.json and challenge.html"
+        "--out",
+        default="challenge",
+        metavar="DIR",
+        help="folder for the results and the runs; the same again goes on",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
@@ -72,7 +79,10 @@ def run(args: argparse.Namespace) -> int:
             agents[name] = agent
             facts[name] = {"file": Path(text).name, "digest": digest, "training_seconds": agent.training_seconds}
             report(f"{name}: ready after {agent.training_seconds:.1f} s")
-        judged = _judge_all(agents, facts, args.quick, args.suite, report)
+        kept = KeptBatches(Path(args.out) / "runs.jsonl")
+        judged = _judge_all(agents, facts, args.quick, args.suite, report, kept)
+        if kept.reused:
+            report(f"{kept.reused} runs were known from {Path(args.out) / 'runs.jsonl'}")
     finally:
         for agent in agents.values():
             agent.close()
@@ -97,7 +107,12 @@ def _make_env(dim: int = 5, per_variable: int = 20, **settings: Any) -> Any:
 
 
 def _judge_all(
-    agents: dict[str, Agent], facts: dict[str, dict[str, Any]], quick: bool, suites: list[str], report: Any
+    agents: dict[str, Agent],
+    facts: dict[str, dict[str, Any]],
+    quick: bool,
+    suites: list[str],
+    report: Any,
+    kept: KeptBatches,
 ) -> list[tuple[Judgement, tuple[str, ...]]]:
     """Judgements with the agents that each is of: choose and the suites of all, confirm of each on its own problems.
 
@@ -105,15 +120,21 @@ def _judge_all(
     """
     size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick)
     everyone = tuple(agents)
-    judged = [(judge("choose", generated_set("choose", size), controls, agents, size.seeds, report), everyone)]
+    shipped = load_policy(DEFAULT_SEARCH_POLICY).metadata["digest"]
+    known = {name: f"protocol {PROTOCOL}, {name}, {shipped if name == SHIPPED_NAME else ''}" for name in controls}
+    known |= {  # a training is another one each time, and a process may have changed: their runs are not kept
+        name: f"protocol {PROTOCOL}, {facts[name]['digest']}" for name, a in agents.items() if a.within_its_file
+    }
+    again = partial(judge, seeds=size.seeds, report=report, kept=kept, identities=known)
+    judged = [(again("choose", generated_set("choose", size), controls, agents), everyone)]
     for name, agent in agents.items():
         first = seeds_of_digest(facts[name]["digest"])
         facts[name]["confirm_from_seed"] = first
         problems: list[JudgedProblem] = generated_set("confirm", size, first)
-        judged.append((judge("confirm", problems, controls, {name: agent}, size.seeds, report), (name,)))
+        judged.append((again("confirm", problems, controls, {name: agent}), (name,)))
     for suite in suites:
         problems = suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
-        judged.append((judge(suite, problems, controls, agents, size.seeds, report), everyone))
+        judged.append((again(suite, problems, controls, agents), everyone))
     return judged
 
 

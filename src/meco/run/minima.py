@@ -55,7 +55,10 @@ def describe_evidence(minima: Sequence[Minimum]) -> str:
     if not starts:
         return ""
     if starts == 1:
-        return "One start: nothing here tells whether there is a better minimum elsewhere; a run from another x0 would."
+        return (
+            "One start came to an end: nothing here tells whether there is a better minimum elsewhere; a run from "
+            "another x0 would."
+        )
     best = minima[0].starts
     if best == starts:
         return f"All {starts} starts ended at this minimum: no other was found near it, which is no proof."

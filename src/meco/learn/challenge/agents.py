@@ -34,6 +34,7 @@ class Agent(ABC):
     """What is judged: begin() with every batch of runs, then act() at each of their decisions, up to the end."""
 
     training_seconds = 0.0
+    within_its_file = False  # whether its file alone says what it does: no training, process or other file
 
     def begin(self, runs: int) -> None:  # noqa: B027 - most remember nothing
         """So many runs start; forget those before."""
@@ -199,11 +200,12 @@ def make_agent(
     offered: Any, seconds: float, seed: int, make_env: Callable[..., Any], folder: Path | None = None
 ) -> Agent:
     """The agent that a module or an object offers; a training is timed."""
-    began = time.monotonic()
-    if callable(getattr(offered, "train", None)):
+    began, trains = time.monotonic(), callable(getattr(offered, "train", None))
+    if trains:
         offered = type("Trained", (), {"agent": offered.train(make_env, seconds, seed)})
     agent = _wrap_agent(offered, folder)
     agent.training_seconds = time.monotonic() - began
+    agent.within_its_file = not trains and isinstance(agent, (RuleAgent, ActAgent))
     return agent
 
 

@@ -13,7 +13,9 @@ from meco.core.problem import Problem
 from meco.core.streams import CONTROLLER_STREAM
 from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
+from meco.learn.challenge.kept_batches import Batch, KeptBatches, digest_of
 from meco.learn.challenge.observation import Observation
+from meco.learn.engine_digest import engine_digest
 from meco.learn.tr.episode import TrustRegionEpisode
 from meco.learn.tr.policy_comparison import COMPARISON_SEED, CONSTANT_CONTROLS, OWN_RULE_NAME
 from meco.learn.tr.quantile import Outcomes, quantile
@@ -123,9 +125,17 @@ def judge(
     agents: Mapping[str, Agent],
     seeds: int,
     report: Callable[[str], Any] = lambda line: None,
+    kept: KeptBatches | None = None,
+    identities: Mapping[str, str | None] | None = None,
 ) -> Judgement:
-    """Run every way on every problem; seed s of a problem draws the same numbers for each of them."""
+    """Run every way on every problem; seed s of a problem draws the same numbers for each of them.
+
+    Batches that are kept already are not run again. identities say what the runs of a way depend on beside its name;
+    those of a way without one are never kept. A run does not notice its neighbours, so what is kept changes no number.
+    """
     ways = {**controls, **agents}
+    kept, identities = kept or KeptBatches(), identities or {}
+    blocks = _blocks_of_ways(list(ways), len(controls), identities)
     references = list(controls).index(OWN_RULE_NAME) + 1
     found = np.full((3, len(problems), len(ways), seeds), np.nan)
     seconds = np.zeros(len(ways))
@@ -133,11 +143,14 @@ def judge(
     for i, problem in enumerate(problems):
         groups.setdefault(problem.shape, []).append(i)
     for number, group in enumerate(groups.values()):
-        rows = [(i, k, s) for i in group for s in range(seeds) for k in range(len(ways))]
-        for first in range(0, len(rows), LOCKSTEP):
-            part = np.array(rows[first : first + LOCKSTEP])
-            i, k, s = part.T
-            found[:, i, k, s] = _run_rows(part, problems, list(ways.values()), seconds)
+        for block in blocks:
+            rows = [(i, k, s) for i in group for s in range(seeds) for k in block]
+            for first in range(0, len(rows), LOCKSTEP):
+                part = np.array(rows[first : first + LOCKSTEP])
+                i, k, s = part.T
+                batch = _find_or_run(part, problems, ways, kept, identities)
+                found[:, i, k, s] = batch.found
+                seconds += [batch.seconds.get(way, 0.0) for way in ways]
         report(f"{set_name}: {number + 1} of {len(groups)} groups of problems")
     outcomes = Outcomes(found[0], found[1], found[2] > 0)
     return Judgement(
@@ -145,10 +158,39 @@ def judge(
     )
 
 
+def _blocks_of_ways(names: Sequence[str], controls: int, identities: Mapping[str, str | None]) -> list[list[int]]:
+    """Which ways run together: the controls, then agents whose runs are kept, then those whose runs are not."""
+    agents = range(controls, len(names))
+    lasting = [k for k in agents if identities.get(names[k])]
+    return [block for block in (list(range(controls)), lasting, [k for k in agents if k not in lasting]) if block]
+
+
+def _find_or_run(
+    rows: np.ndarray,
+    problems: Sequence[JudgedProblem],
+    ways: Mapping[str, Agent],
+    kept: KeptBatches,
+    identities: Mapping[str, str | None],
+) -> Batch:
+    """A batch of runs, (problem, way, seed) each, as it was kept, or made now and kept where all of its ways last."""
+    names = list(ways)
+    mine = {names[k]: identities.get(names[k]) for k in sorted(set(rows[:, 1].tolist()))}
+    runs = [(problems[i].name, problems[i].budget, int(i), names[k], int(s)) for i, k, s in rows]
+    key = digest_of(engine_digest(), COMPARISON_SEED, mine, runs)
+    batch = kept.find(key, len(rows)) if all(mine.values()) else None
+    if batch is None:
+        seconds = np.zeros(len(names))
+        found = _run_rows(rows, problems, list(ways.values()), seconds)
+        batch = Batch(found, {name: float(seconds[names.index(name)]) for name in mine})
+        if all(mine.values()):
+            kept.add(key, batch)
+    return batch
+
+
 def _run_rows(
     rows: np.ndarray, problems: Sequence[JudgedProblem], ways: Sequence[Agent], seconds: np.ndarray
 ) -> np.ndarray:
-    """One batch of runs, (problem, way, seed) each, from the first points to the end: f, nu, feasible [3, B]."""
+    """One batch of runs from the first points to the end: f, nu, feasible [3, B]. Adds what each way took to decide."""
     numbers = [COMPARISON_SEED + SEEDS_APART * int(i) + int(s) for i, _, s in rows]
     episode = TrustRegionEpisode([problems[i].problem for i, _, _ in rows], numbers, problems[rows[0][0]].budget)
     s, over = np.asarray(episode.reset()), False
