@@ -270,6 +270,18 @@ def test_half_a_request_is_dropped_and_too_many_are_turned_away(folder, monkeypa
         assert get(address, "/")[0] == 200
 
 
+def test_an_honest_client_is_answered_while_others_send_half_requests(folder, monkeypatch):
+    monkeypatch.setattr("meco.commands.watch.MOST_REQUESTS", 4)
+    with serving(folder) as address:
+        half = [socket.create_connection(address, timeout=10) for _ in range(12)]
+        for each in half:
+            each.sendall(b"GET / HT")
+        assert [get(address, "/")[0] for _ in range(3)] == [200] * 3
+        assert half[0].recv(1) == b""  # the oldest made room
+        for each in half:
+            each.close()
+
+
 def test_however_many_ask_one_reads(folder):
     reads, gate = [], threading.Event()
 

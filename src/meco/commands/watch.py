@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from meco.run.folder.reader import read_run_json
 LOCAL_HOST = "127.0.0.1"
 OWN_HOST = re.compile(rf"({re.escape(LOCAL_HOST)}|localhost)(:[0-9]+)?")
 REQUEST_SECONDS = 10.0  # for a request to come in, and for an answer to be taken
-MOST_REQUESTS = 64  # that are answered at once; others are turned away
+MOST_REQUESTS = 64  # that are answered at once; another takes the place of the oldest
 CONTENT_POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
 )
@@ -56,31 +57,34 @@ def run(args: argparse.Namespace) -> int:
 
 
 class PageServer(ThreadingHTTPServer):
-    """A thread for each request, so many at once; what comes slowly is dropped."""
+    """A thread for each request, so many at once; what comes slowly is dropped, the oldest first where it is full."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, port: int, page: Callable[..., Page]) -> None:
-        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
+        self._open: dict[Any, None] = {}  # sockets, the oldest first
+        self._changing = threading.Lock()
         super().__init__((LOCAL_HOST, port), page)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, or turn away."""
-        if not self._free.acquire(blocking=False):
-            return self.shutdown_request(request)
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._free.release()
-            raise
+        """Answer in a thread of its own; where so many are open, the oldest ends for it."""
+        with self._changing:
+            if len(self._open) >= MOST_REQUESTS:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the request
+            self._open[request] = None
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and make room for another."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._changing:
+                self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Quiet: a client that went away is no event."""
