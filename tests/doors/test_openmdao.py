@@ -215,15 +215,26 @@ def test_a_run_goes_on_from_its_folder():
     np.testing.assert_array_equal(found.evaluations.x, whole.evaluations.x)
 
 
-def test_what_is_missing_is_named():
+def problem_without_an_upper_bound(driver):
     problem = om.Problem()
-    problem.model.add_subsystem("f", om.ExecComp("y = x ** 2"), promotes=["*"])
+    problem.model.add_subsystem("f", om.ExecComp("y = (x - 3) ** 2"), promotes=["*"])
     problem.model.add_design_var("x", lower=0)
     problem.model.add_objective("y")
-    problem.driver = MecoDriver(budget=10)
+    problem.driver = driver
     problem.setup()
-    with pytest.raises(InvalidInput, match=r"design variable 'x'.*finite"):
-        problem.run_driver()
+    return problem
+
+
+def test_where_a_bound_is_missing_the_present_value_tells_how_far_to_look():
+    problem = problem_without_an_upper_bound(MecoDriver(budget=40, seed=1))
+    problem.run_driver()
+    assert problem.get_val("x") == pytest.approx(3.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"start_at_current": False}, {"method": "SHADE"}])
+def test_a_missing_bound_is_named_where_it_is_needed(options):
+    with pytest.raises(InvalidInput, match=r"\bx.*infinite bounds"):
+        problem_without_an_upper_bound(MecoDriver(budget=10, **options)).run_driver()
 
 
 def side_by_side():
