@@ -70,9 +70,10 @@ def test_multipliers_of_convex_problems_are_right_or_not_told():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per_variable", [50, 150])
-def test_of_two_hundred_convex_problems_no_multiplier_is_wrong_and_nine_tenths_are_told(per_variable):
-    counts = count_right(range(200), per_variable)
+@pytest.mark.parametrize(("first", "per_variable"), [(0, 50), (0, 150), (1000, 50)])
+def test_of_two_hundred_convex_problems_no_multiplier_is_wrong_and_nine_tenths_are_told(first, per_variable):
+    """Thresholds were set on the problems from 0 on; those from 1000 on are others."""
+    counts = count_right(range(first, first + 200), per_variable)
     assert counts[True]["wrong"] + counts[False]["wrong"] == 0
     assert counts[True]["right"] >= 0.9 * sum(counts[True].values())
 

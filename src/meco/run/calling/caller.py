@@ -25,6 +25,7 @@ WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are look
 MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
 SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
+START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
@@ -292,7 +293,7 @@ class Caller:
             self._refuse(f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], f"; {hint}")
         if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
             reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
-            self._refuse(f"the first {calls} calls of fun all raised {reason}", answers[0])
+            self._refuse(f"the first {calls} calls of fun all raised {reason}", answers[0], f"; {START_HINT}")
 
     def _refuse(self, said: str, answer: Answer, hint: str = "") -> None:
         """End the run with the error that fun makes at every call."""
