@@ -25,6 +25,12 @@ def test_a_result_reads_like_a_mapping(result):
         result[0]
 
 
+def test_a_summary_names_the_variables(result):
+    assert result.summary()["variables"] == [{"name": "x1", "unit": None}, {"name": "x2", "unit": None}]
+    named = meco.minimize(lambda v: v["width"], {"width": (0, 2, "mm")}, budget=8, seed=1)
+    assert named.summary()["variables"] == [{"name": "width", "unit": "mm"}]
+
+
 def test_a_result_is_equal_to_itself_alone(result):
     assert result == result
     assert result != meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 2, budget=40, seed=1)

@@ -251,6 +251,9 @@ class Result(Mapping[str, Any]):
         found["minima"] = [each._asdict() for each in self.minima]
         found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
+        if self.run.variables is not None:  # names and units of x, in its order
+            labels, each_variable = self.run.variables.labels(), self.run.variables.each
+            found["variables"] = [{"name": n, "unit": v.unit} for n, v in zip(labels, each_variable)]
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()}
 

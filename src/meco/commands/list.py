@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from meco.errors import UnknownName
-from meco.methods import METHODS
+from meco.methods import DEFAULT, METHODS
 from meco.problems.generated.families import GENERATED, SETS, problem_name
 from meco.problems.suite import SUITES, problem_names
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if "methods" in found:
         print("methods")
         for name, about in found["methods"].items():
-            print(f"  {name:14s} {about}")
+            print(f"  {name:14s} {about}{' (the default)' if name == DEFAULT else ''}")
     if "suites" in found:
         print("suites")
         for name, names in found["suites"].items():
