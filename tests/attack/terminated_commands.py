@@ -51,7 +51,16 @@ def attempt(seed, folder):
         process.kill()
         process.communicate()
         return f"hung ({method}, {workers} workers, calls of {pause} s)"
+    if process.returncode == 130 and not logged(place / "r"):
+        return left_over(place)  # the signal came before the search began, which this code is for
     return judged(process.returncode, out, err, took, pause) or left_over(place)
+
+
+def logged(folder):
+    """How many evaluations a run folder holds."""
+    from meco.run.folder.reader import load_run
+
+    return len(load_run(folder)[1])
 
 
 def judged(code, out, err, took, pause):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -69,3 +71,22 @@ def test_a_function_that_forks_answers_once():
     result = meco.minimize(forks, [(-5, 5)] * 2, method=method, budget=40, seed=1, workers=2)
     assert result.run.nfail == 0
     np.testing.assert_array_equal(result.evaluations.f, [float(x @ x) for x in result.evaluations.x])
+
+
+@posix
+def test_what_comes_after_an_interrupt_does_not_disturb_the_way_out(tmp_path):
+    """Two SIGTERM before a search has begun to listen: the second must not kill the process on its way out."""
+    script = tmp_path / "s.py"
+    script.write_text(
+        "import os, signal, sys, time\n"
+        "from meco.core.signals import treat_sigterm_as_interrupt\n"
+        "try:\n"
+        "    with treat_sigterm_as_interrupt():\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(5)\n"
+        "except KeyboardInterrupt:\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(0.1)\n"
+        "    sys.exit(130)\n"
+    )
+    assert subprocess.run([sys.executable, script]).returncode == 130

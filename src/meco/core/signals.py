@@ -69,16 +69,20 @@ def treat_sigterm_as_interrupt() -> Iterator[None]:
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     heard = STOP_SIGNALS if usual else (signal.SIGTERM,)
-    with _install_handler(heard, _interrupt):
-        yield
-    if time.monotonic() - _heard_at <= EXIT_SECONDS and threading.current_thread() is threading.main_thread():
-        for number in heard:
-            signal.signal(number, signal.SIG_IGN)
+    try:
+        with _install_handler(heard, _interrupt):
+            yield
+    finally:
+        if time.monotonic() - _heard_at <= EXIT_SECONDS and threading.current_thread() is threading.main_thread():
+            for number in heard:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    """A handler that interrupts, unless a noted signal has already begun to end the work."""
+    """A handler that interrupts, unless an earlier signal has already begun to end the work."""
+    global _heard_at
     if time.monotonic() - _heard_at > EXIT_SECONDS:
+        _heard_at = time.monotonic()
         raise KeyboardInterrupt
 
 
