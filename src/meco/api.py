@@ -78,7 +78,7 @@ def minimize(
         cheap: Reserved for constraints that cost nothing.
         noise: Reserved for what is known of noise.
 
-    Ctrl-C stops the run after the evaluation at hand and returns the best point so far.
+    Ctrl-C stops the run after the evaluation that is under way and returns the best point so far.
 
     Examples:
         >>> from meco import minimize

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `meco policy`: list, show and verify."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, about in (
-        ("list", "the policies at hand: the library's, those of the experiments in a checkout, and of MECO_POLICIES"),
+        ("list", "the installed policies: the library's, those of the experiments in a checkout, and of MECO_POLICIES"),
         ("show", "everything a policy says of its training"),
         ("verify", "whether a policy is whole and has its record"),
     ):

@@ -57,7 +57,7 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
     text = os.fspath(name_or_path)
     if not isinstance(name_or_path, str) or text.endswith(SUFFIX) or os.path.basename(text) != text:
         if not os.path.isfile(text):
-            raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows the policies at hand")
+            raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows those that are installed")
         return Path(text)
     found = (folder / (text + SUFFIX) for folder in policy_folders())
     path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so

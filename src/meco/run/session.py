@@ -208,7 +208,7 @@ class Session:
     @contextmanager
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
-        say = "meco: stopping after the evaluation at hand; again to abandon it"
+        say = "meco: stopping after the evaluation that is under way; once more to abandon it"
         with note_signals(interrupt_signals(), say, pending=lambda: self.stopping.reason is None) as interrupted:
             self.stopping.watch_signals(interrupted)
             yield
