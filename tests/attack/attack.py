@@ -30,6 +30,7 @@ KINDS = {  # module of each kind, and the tries of a whole attack
     "fields": ("changed_fields", 5000),
     "commands": ("fuzzed_commands", 10000),
     "foreign": ("foreign_files", 500),
+    "scipy": ("scipy_objectives", 1000),
 }
 
 
