@@ -1,4 +1,4 @@
-"""Hostile objectives and constraints through scipy.optimize.minimize: a result, or an error in words; never more calls."""
+"""Hostile functions through scipy.optimize.minimize: a result or an error in words, and never more calls than allowed."""
 
 from __future__ import annotations
 
