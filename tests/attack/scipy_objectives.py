@@ -1,4 +1,4 @@
-"""Hostile functions through scipy.optimize.minimize: a result or an error in words, and never more calls than allowed."""
+"""Hostile functions through scipy.optimize.minimize: a result or an error in words, and no call beyond the budget."""
 
 from __future__ import annotations
 
