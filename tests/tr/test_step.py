@@ -24,7 +24,7 @@ def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np
     value = np.array([[0.0, *value]])
     return Subproblem(
         Quadratic(gradient, hessian), value, 0.0 * value, -side, side, normal, np.array([distance]), n_ineq,
-        margin=np.full((1, count - 1), margin), kappa=np.array([0.3]),
+        margin=np.full((1, count - 1), margin), kappa=np.array([0.3]), memory=np.zeros(1),
     )  # fmt: skip
 
 

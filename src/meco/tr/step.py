@@ -50,6 +50,7 @@ class Subproblem(NamedTuple):
     n_ineq: int
     margin: Array  # [B, C] distance that a step keeps from each constraint
     kappa: Array  # [B or 1]
+    memory: Array  # [B or 1] share of the last multipliers that is kept
     critical: CriticalFunctions | None = None  # functions that the step depends on; None: all
 
     def values(self, s: Array) -> Array:
@@ -161,7 +162,8 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
         found = dual[:, :-1] * unit
-        before, multipliers = multipliers, xp.where(xp.isfinite(found), found, 0.0)
+        kept, found = sub.memory[:, None] * multipliers, xp.where(xp.isfinite(found), found, 0.0)
+        before, multipliers = multipliers, kept + (1.0 - sub.memory[:, None]) * found
         weights = weights.raised(MULTIPLIER_FACTOR * xp.abs(multipliers))
         moved = s + d
         slopes = sub.models.slope(moved)
