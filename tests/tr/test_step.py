@@ -24,7 +24,7 @@ def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np
     value = np.array([[0.0, *value]])
     return Subproblem(
         Quadratic(gradient, hessian), value, 0.0 * value, -side, side, normal, np.array([distance]), n_ineq,
-        margin=np.full((1, count - 1), margin), kappa=np.array([0.3]),
+        margin=np.full((1, count - 1), margin), kappa=np.array([0.3]), memory=np.zeros(1),
     )  # fmt: skip
 
 
@@ -54,9 +54,9 @@ def test_a_satisfied_inequality_is_kept_whatever_theta_says():
         assert -MARGIN <= step.value[0, 1] < 0.0
 
 
-def test_the_margin_falls_with_the_square_of_a_step_that_is_short():
-    """The first answer is 0.5 - 0.1; twice as far, 0.8, asks for 0.64 of the margin. A long one needs all of it."""
-    for far, kept in ((0.5, 0.64 * MARGIN), (0.9, MARGIN)):
+def test_the_margin_falls_with_a_step_that_is_short():
+    """The first answer is 0.5 - 0.1; twice as far, 0.8, asks for 0.8 of the margin. A long one needs all of it."""
+    for far, kept in ((0.5, 0.8 * MARGIN), (0.9, MARGIN)):
         step = step_of(subproblem([-1.0, 0.0], [[1.0, 0.0]], [-far], n_ineq=1, bend=0.2), 0.0)
         assert_allclose(step.value[0, 1], -kept, atol=1e-9)
 
@@ -70,6 +70,12 @@ def test_the_relaxed_limits_by_hand():
     low, high = relaxed_limits(value, np.array([0.5]), 2, by, MARGIN * by)
     assert_allclose(low, [[-np.inf, -np.inf, -0.1]])
     assert_allclose(high, [[0.1 - MARGIN, -MARGIN, 0.1]])
+
+
+def test_a_violation_too_small_to_be_relaxed_is_answered_with_a_quarter_of_it_on_the_other_side():
+    value, by = np.array([[4e-4, -4e-4]]), np.ones((1, 2))
+    _, high = relaxed_limits(value, np.array([0.5]), 2, by, 0.0 * by)
+    assert_allclose(high, [[-1e-4, 0.0]])
 
 
 def test_what_cannot_be_kept_in_the_box_is_approached_as_far_as_it_goes():

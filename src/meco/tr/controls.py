@@ -19,7 +19,7 @@ TR_CONTROLS = (
     Control("caution", 0.0, 10.0, 1.0, "what a step keeps off a constraint, in the last errors of its model"),
     Control("roughness", 1e-12, 1e-2, 1e-9, "eta: share of a function's variance that no quadratic explains", log=True),
     Control("gradient_freedom", 1.0, 1e4, 1e2, "tau: how much cheaper gradients change than curvature", log=True),
-    Control("initial_radius", 0.005, 0.5, 0.25, "radius of the first region and of a restart", log=True),
+    Control("initial_radius", 0.005, 0.5, 0.4, "radius of the first region and of a restart", log=True),
     Control("x0_radius", 0.01, 5.0, 0.5, "radius of the first region around x0, in max(1, |x0|)", log=True),
     Control("restart_radius", 1e-9, 1e-1, 1e-6, "radius below which a run starts again", log=True),
     Control("restart_distance", 0.01, 1.0, 1.0, "of a restart from the best point, at most", log=True),
@@ -39,6 +39,7 @@ TR_CONTROLS = (
         log=True,
     ),
     Control("weight_decay", 0.0, 5.0, 0.7, "share of a weight that is forgotten over D steps"),
+    Control("multiplier_memory", 0.0, 0.9, 0.0, "share of the last multipliers that a step keeps"),
     Control("shaping", 0.0, 1.0, 0.1, "how far the region takes the shape that curvature asks for with every fit"),
 )
 
@@ -62,4 +63,5 @@ class ControlValues(NamedTuple):
     far_radii: Array
     kappa: Array
     weight_decay: Array
+    multiplier_memory: Array
     shaping: Array

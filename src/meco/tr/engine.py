@@ -248,6 +248,7 @@ class TrustRegion(Engine):
             n_ineq=archive.n_ineq,
             margin=margin,
             kappa=values.kappa,
+            memory=values.multiplier_memory,
             critical=local.critical,
         )
 

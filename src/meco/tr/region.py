@@ -14,7 +14,7 @@ MAX_RADIUS = 0.5  # of the unit cube
 MAX_FREE_RADIUS = 1e12  # where a variable lacks a bound: a region that grows for ever must not overflow
 NEGLIGIBLE_DECREASE = 1e-8  # decrease, in shares of f's change across the region, that is not worth a step
 LEAST_BEND = 1e-6  # curvature that counts, in shares of the largest
-MAX_STRETCH = 10.0  # of a width, in units of the first one
+MAX_STRETCH = 3.0  # of a width, in units of the first one; more, and rough functions look ever more curved
 BORDER_SHARE = 0.9  # of the box, beyond which a good step asks for a larger one
 
 

@@ -6,7 +6,8 @@ The Byrd-Omojokun relaxation (Omojokun 1989) with its share theta as a control: 
 
 of the violation at the centre c. theta = 0 asks for full feasibility at once, theta = 1 only for not getting worse.
 The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks
-with the region. A second pass linearises at the first answer, where constraints curve, and is kept if the models'
+with the region, and with a short step. A violation too small to be relaxed is answered with a quarter of it on the
+other side: aimed at several limits exactly, a point violates one of them by rounding for ever. A second pass linearises at the first answer, where constraints curve, and is kept if the models'
 merit falls.
 
 Everything is divided by what f and each constraint change by across the region, so nothing has a unit.
@@ -26,6 +27,7 @@ from meco.tr.quadratic import Quadratic
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
 LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
+OVERSHOOT = 0.25  # share of a violation too small to be relaxed by which the next step goes beyond the limit
 MARGIN_REACH = 2.0  # steps by which the first answer may be passed when margins are set anew
 MIN_ROW_PRICE = 30.0  # of breaking a row: in units where rows and the gradient have length one
 MAX_ROW_PRICE = 1e6
@@ -50,6 +52,7 @@ class Subproblem(NamedTuple):
     n_ineq: int
     margin: Array  # [B, C] distance that a step keeps from each constraint
     kappa: Array  # [B or 1]
+    memory: Array  # [B or 1] share of the last multipliers that is kept
     critical: CriticalFunctions | None = None  # functions that the step depends on; None: all
 
     def values(self, s: Array) -> Array:
@@ -93,7 +96,9 @@ def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: A
     xp = namespace(value)
     size = xp.abs(value) / by
     left = xp.where(size > LEAST_RELAXED, theta[:, None] * size, 0.0)  # else violations shrink for ever and never end
-    g, h = left[:, :n_ineq], left[:, n_ineq:]
+    # aimed at the limit itself, a point lies on either side of it by rounding, and never on the right one of several
+    beyond = xp.where(size > LEAST_RELAXED, 0.0, OVERSHOOT * size)
+    g, h = (left - beyond)[:, :n_ineq], left[:, n_ineq:]
     high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - margin[:, :n_ineq] / by[:, :n_ineq]
     return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
@@ -148,9 +153,9 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
     s, value, margin = zeros_like(sub.low), sub.value, sub.margin
     slopes, bent, before = sub.models.slope(s), None, multipliers
     for number in range(LINEARISATIONS):
-        if number > 0:  # errors grow with the square of a step: one that is short needs less of a margin
+        if number > 0:  # errors grow with the step: one that is short needs less of a margin
             size = bounded(MARGIN_REACH * largest(xp.abs(s)), 0.0, 1.0)
-            margin = sub.margin * size * size
+            margin = sub.margin * size
         low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c, margin)
         lines, length = _linearise_rows(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
@@ -161,7 +166,8 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
         found = dual[:, :-1] * unit
-        before, multipliers = multipliers, xp.where(xp.isfinite(found), found, 0.0)
+        kept, found = sub.memory[:, None] * multipliers, xp.where(xp.isfinite(found), found, 0.0)
+        before, multipliers = multipliers, kept + (1.0 - sub.memory[:, None]) * found
         weights = weights.raised(MULTIPLIER_FACTOR * xp.abs(multipliers))
         moved = s + d
         slopes = sub.models.slope(moved)
