@@ -34,13 +34,15 @@ from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
+from meco.tr.failure_avoidance import cut_step, keep_region, next_limit
+from meco.tr.failures import FailureModel, fit_nearby
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
 from meco.tr.initial_design import initial_points, initial_radii
 from meco.tr.knowledge import know_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
-from meco.tr.model_fit import LocalFit, failure_halfspace, fit_models, model_size, use_exact_rows
+from meco.tr.model_fit import LocalFit, fit_models, model_size, use_exact_rows
 from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -184,12 +186,18 @@ class TrustRegion(Engine):
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
+        failures = self._learn_failures()
+        if failures is not None:
+            step, sub = cut_step(
+                step, sub, state.region, failures, state.failure_limit,
+                lambda other: relaxed_step(other, self.theta(), state.region.multipliers, weights),
+            )  # fmt: skip
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values))
+        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
         draws = None
         if self.offspring is not None:
             x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
@@ -199,7 +207,9 @@ class TrustRegion(Engine):
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         index = _index_restarts(before, state.region, x)
         self.asked = Asked(
-            make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta), draws
+            make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
+            draws,
+            None if failures is None else failures.risks(x[:, :1, :])[:, 0],
         )
         return x
 
@@ -220,8 +230,14 @@ class TrustRegion(Engine):
         parts = [count * MODEL_CHECKS // self.task.budget for count in (told - batch, told)]
         return self.generation == 1 or parts[0] < parts[1]
 
+    def _learn_failures(self) -> FailureModel | None:
+        """Where evaluations around the centre fail; None while none has."""
+        if not maybe_any(self.archive.failed):
+            return None
+        return fit_nearby(self.archive, self.region.centre, self.region.width_in_force, model_size(self.task.dim))
+
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
-        """The box around the centre in units of the radius, cut before failed evaluations."""
+        """The box around the centre in units of the radius."""
         archive, region, xp = self.archive, self.region, namespace(local.value)
         delta, centre = region.reach, region.centre
         half = 1.0 + zeros_like(centre)
@@ -229,10 +245,6 @@ class TrustRegion(Engine):
             half = xp.maximum(half, self.lattice.spacing / delta)
         least, most = self.task.walls
         low, high = xp.maximum(-half, (least - centre) / delta), xp.minimum(half, (most - centre) / delta)
-        if maybe_any(archive.failed):
-            normal, distance = failure_halfspace(archive, centre, region.delta, region.width_in_force)
-        else:
-            normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.rescaled(delta)
         widest = values.margin[:, None] * norm(models.gradient[:, 1:, :])
         margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
@@ -243,8 +255,8 @@ class TrustRegion(Engine):
             span=local.span,
             low=low,
             high=high,
-            normal=normal,
-            distance=distance,
+            normal=zeros_like(centre),
+            distance=zeros_like(region.delta) + xp.inf,
             n_ineq=archive.n_ineq,
             margin=margin,
             kappa=values.kappa,
@@ -280,7 +292,11 @@ class TrustRegion(Engine):
         values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
-        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most)
+        failed = ev.failed[:, 0]
+        kept = None if ev.intact or asked.risk is None else keep_region(state.failure_limit, asked.risk)
+        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most, kept)
+        if asked.risk is not None:
+            state.failure_limit = next_limit(state.failure_limit, made.source[:, 0] == Source.STEP, failed, asked.risk)
 
     def _restart_radius(self, values: ControlValues) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""

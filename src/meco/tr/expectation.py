@@ -39,12 +39,13 @@ class Asked(NamedTuple):
 
     expectation: Expectation
     draws: Draws | None  # None without an evolution strategy
+    risk: Array | None = None  # [B] probability that the first of them fails; None while nothing has failed
 
     def of_point(self, k: int) -> Asked:
         """For the answer to one of the points."""
         made = self.expectation
         one = made._replace(source=made.source[:, k : k + 1], restart_index=made.restart_index[:, k : k + 1])
-        return Asked(one, None if self.draws is None else self.draws.of_point(k))
+        return Asked(one, None if self.draws is None else self.draws.of_point(k), self.risk)
 
 
 def make_expectation(
@@ -97,11 +98,12 @@ def update_region(
     min_radius: Array,
     values: ControlValues,
     max_radius: float = MAX_RADIUS,
+    kept: Array | None = None,
 ) -> Region:
     """The region after the points of an iteration got these values y [B, k, 1 + C] and merits [B, k], inf where failed.
 
     late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again; max_radius: how
-    far the region may go along its narrowest variable.
+    far the region may go along its narrowest variable; kept [B]: it does not shrink although the step failed.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)
@@ -110,9 +112,8 @@ def update_region(
     better = merits < made.merit[:, None]
     rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the iteration is the next centre
     verdict = verdict._replace(poor=verdict.poor & ~rescued)
-    delta = xp.where(
-        stepped & failed, values.radius_shrinkage * region.delta, region.delta
-    )  # else it might be asked for again
+    shrunk = stepped & failed if kept is None else stepped & failed & ~kept  # else it might be asked for again
+    delta = xp.where(shrunk, values.radius_shrinkage * region.delta, region.delta)
     most = max_radius / xp.min(region.width, axis=-1)
     delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, values)
     error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)

@@ -11,6 +11,8 @@ from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import PointArchive, as_evaluation
 from meco.tr.controls import ControlValues
+from meco.tr.failure_avoidance import likely_restart, prefer_safe
+from meco.tr.failures import FailureModel, fit_everywhere
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
@@ -34,6 +36,7 @@ class Iteration(NamedTuple):
     foreseen: Array  # [B] decrease of the merit that the models foresee of the step
     batch: int  # points to propose
     values: ControlValues
+    failures: FailureModel | None = None  # None: nothing has failed
 
 
 class ModelPoints:
@@ -63,7 +66,9 @@ class ModelPoints:
         geometry, restart, extra = first == Source.GEOMETRY, first == Source.RESTART, batch - 1
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
-            tries = least_known(local, sub, state.region.delta, u[:, 1:, :], 1 + extra, geometry | (extra > 0))
+            tries = least_known(
+                local, sub, state.region, u[:, 1:, :], 1 + extra, geometry | (extra > 0), given.failures
+            )
             points[0] = xp.where(geometry[:, None], self._point_of_step(state, tries[:, 0, :]), x)
             made = [step.s]
             for k in range(extra):
@@ -101,6 +106,11 @@ class ModelPoints:
         """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
+        if maybe_any(state.archive.failed):
+            u = likely_restart(
+                fit_everywhere(state.archive, state.first_width), u,
+                lambda v: restart_point(state.archive, region, v, values.restart_distance, spacing, self.task.walls),
+            )  # fmt: skip
         x = restart_point(state.archive, region, u, values.restart_distance, spacing, self.task.walls)
         state.region = region._replace(
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
@@ -112,14 +122,24 @@ class ModelPoints:
         return snap_to(self.lattice, x[:, None, :])[:, 0, :]
 
 
-def least_known(local: LocalFit, sub: Subproblem, delta: Array, u: Array, count: int, needed: Array) -> Array:
+def least_known(
+    local: LocalFit,
+    sub: Subproblem,
+    region: Region,
+    u: Array,
+    count: int,
+    needed: Array,
+    failures: FailureModel | None = None,
+) -> Array:
     """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D].
 
     Only some runs need them [B]: NumPy makes no others, and gives those zeros.
     """
     xp, fit = namespace(u), local.fit
     tries = xp.minimum(xp.maximum(2.0 * u - 1.0, sub.low[:, None, :]), sub.high[:, None, :])
-    unit = (delta / local.spread)[:, None, None]
+    unit = (region.delta / local.spread)[:, None, None]
+    if failures is not None:
+        tries = prefer_safe(tries, failures, region)
     if isinstance(needed, np.ndarray) and not needed.all():
         found = np.zeros((u.shape[0], count, u.shape[2]))
         found[needed] = _select_least_known(fit.of(needed), tries[needed], unit[needed], count)
