@@ -103,6 +103,13 @@ class PointArchive:
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 
+    def newest(self, count: int) -> Array:
+        """Which rows hold the newest points, where none has been replaced yet: [1, n]."""
+        xp, made = namespace(self._next), self._arrays[X]
+        numbers = xp.arange(self.x.shape[1], dtype=self._next.dtype, device=made.device)[None, :]
+        last = self.count if self.on_host else self._next
+        return (numbers >= last - count) & (numbers < last)
+
     def evaluation(self) -> Evaluation:
         """The values as a rule reads them."""
         return as_evaluation(self.y, self.n_ineq, self.failed)

@@ -34,7 +34,7 @@ from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
-from meco.tr.failure_avoidance import cut_step, keep_region, next_limit
+from meco.tr.failure_avoidance import BORDER_RESTART_RADIUS, keep_region, touches_failure, weigh_failures
 from meco.tr.failures import FailureModel, fit_nearby
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
@@ -188,8 +188,9 @@ class TrustRegion(Engine):
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
         failures = self._learn_failures()
         if failures is not None:
-            step, sub = cut_step(
-                step, sub, state.region, failures, state.failure_limit,
+            at_centre = merit(sub.value, sub.n_ineq, step.weights)
+            step, sub = weigh_failures(
+                step, sub, state.region, failures, at_centre,
                 lambda other: relaxed_step(other, self.theta(), state.region.multipliers, weights),
             )  # fmt: skip
         if self.lattice is not None:
@@ -209,7 +210,7 @@ class TrustRegion(Engine):
         self.asked = Asked(
             make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
             draws,
-            None if failures is None else failures.risks(x[:, :1, :])[:, 0],
+            None if failures is None else failures.place_risks(x[:, :1, :])[:, 0],
         )
         return x
 
@@ -292,11 +293,8 @@ class TrustRegion(Engine):
         values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
-        failed = ev.failed[:, 0]
-        kept = None if ev.intact or asked.risk is None else keep_region(state.failure_limit, asked.risk)
+        kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
         state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most, kept)
-        if asked.risk is not None:
-            state.failure_limit = next_limit(state.failure_limit, made.source[:, 0] == Source.STEP, failed, asked.risk)
 
     def _restart_radius(self, values: ControlValues) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
@@ -304,6 +302,8 @@ class TrustRegion(Engine):
         xp = namespace(delta)
         rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
         least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
+        if maybe_any(self.archive.failed):
+            least = xp.where(touches_failure(self.archive, self.region), xp.maximum(least, BORDER_RESTART_RADIUS), least)
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable

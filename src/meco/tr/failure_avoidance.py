@@ -1,9 +1,12 @@
 """Steps, restarts and further points that weigh the probability of failure (failures.py).
 
-A step may end where failure is at most as likely as a limit. Where it is more likely, the program is solved again with
-a plane through the place where the limit is passed: searches can follow a border, and end on it. The limit is no
-constant: it falls by half with every step that fails and rises slowly with every one that does not, so that about a
-fifth of the steps at a border fail. That is the price of finding where it runs.
+Where a step is likely to fail, the program is solved again beside a plane, through where the way to it passes one of a
+few levels of that probability P: searches can follow a border, and end on it. Of these steps the one is taken that promises most,
+
+    (what is foreseen) (1 - P)^4.                                                                       (1)
+
+On the way from a point that did not fail to one that did, with nothing known in between, (1) goes a fifth of it: one
+step of five fails, and the gap closes nearly as fast as by halving it, where every second one would.
 """
 
 from __future__ import annotations
@@ -12,76 +15,145 @@ import math
 from collections.abc import Callable
 
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
+from meco.tr.archive import PointArchive
 from meco.tr.failures import FailureModel
 from meco.tr.region import Region
-from meco.tr.step import Step, Subproblem
+from meco.tr.step import Step, Subproblem, merit
 
-LEAST_LIMIT, MOST_LIMIT = 0.05, 0.5  # probability of failure that a step may have
-LIMIT_FALL, LIMIT_RISE = 0.5, 1.2  # after a step that failed, and after one that did not
-PLANES = 3  # that a step is cut by, one after another
-WAY_POINTS = 24  # on the way of a step, of which the first beyond the limit is found
+LEVELS = (0.1, 0.2, 0.35)  # probabilities of failure that a step may keep to
+ROOM = (0.1, 0.5, 1.0)  # or logits above the centre's
+MOST_ROOM = 1.5
+CAUTION = 4.0  # what is foreseen counts by this power of the probability not to fail
+PLANES = 2  # that a step is cut by, one after another
+WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
+LIKELY = 0.5
+BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the centre
+BORDER_RESTART_RADIUS = 3e-5  # below which a search that ends on a border starts again: each digit costs failures
 RESTART_TRIES = 64  # points of which a restart is the first that is hardly more likely to fail than the best
 RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
 
 
-def cut_step(
-    step: Step, sub: Subproblem, region: Region, model: FailureModel, limit: Array, solve: Callable[[Subproblem], Step]
+def weigh_failures(
+    step: Step,
+    sub: Subproblem,
+    region: Region,
+    model: FailureModel,
+    now: Array,
+    solve: Callable[[Subproblem], Step],
 ) -> tuple[Step, Subproblem]:
-    """The step, ending where failure is at most as likely as limit [B]; and the subproblem with the plane that did it.
+    """The step, or one that keeps off where evaluations fail, whichever promises most; and its subproblem.
 
-    solve gives the step of another subproblem.
+    now [B] is the merit at the centre; solve gives the step of another subproblem.
     """
     xp = namespace(step.s)
+    z = model.logits(_end(step, region))[:, 0]
+    doubtful = model.local & (z > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
+    if not maybe_any(doubtful):
+        return step, sub
+    here = model.logits(region.centre[:, None, :])[:, 0]
+    best, kept = step, sub
+    most = _promise(step, sub, now, z, here)
+    for level, more in zip(LEVELS, ROOM):
+        limit = xp.maximum(here + more, zeros_like(here) + math.log(level / (1.0 - level)))
+        other, cut = _cut_step(step, sub, region, model, limit, solve)
+        other = _draw_back(other, sub, region, model, limit)
+        promise = _promise(other, sub, now, model.logits(_end(other, region))[:, 0], here)
+        better = doubtful & (promise > most)
+        best, kept = _choose_step(better, other, best), _choose_cut(better, cut, kept)
+        most = xp.where(better, promise, most)
+    return best, kept
+
+
+def _draw_back(step: Step, sub: Subproblem, region: Region, model: FailureModel, limit: Array) -> Step:
+    """The step, shortened where its end is above a limit of logits [B]."""
+    xp = namespace(limit)
+    shares = xp.arange(1, WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
+    shares = shares * shares * shares
+    beyond = model.logits(region.centre[:, None, :] + shares * (region.reach * step.s)[:, None, :]) > limit[:, None]
+    bad = beyond[:, -1]
+    first = xp.argmax(xp.astype(beyond, xp.int64), axis=-1)
+    share = ((xp.astype(first, step.s.dtype) + 0.5) / WAY_POINTS) ** 3
+    s = xp.where(bad[:, None], share[:, None] * step.s, step.s)
+    return step._replace(s=s, value=xp.where(bad[:, None], sub.values(s), step.value))
+
+
+def _end(step: Step, region: Region) -> Array:
+    """The point at which a step ends: [B, 1, D]."""
+    return (region.centre + region.reach * step.s)[:, None, :]
+
+
+def _promise(step: Step, sub: Subproblem, now: Array, z: Array, here: Array) -> Array:
+    """Eq. (1) of steps that end at logits z [B], from a centre at logits here [B], which did not fail: [B].
+
+    Steps that are likely to fail promise less than any other.
+    """
+    xp = namespace(now)
+    foreseen = now - merit(step.value, sub.n_ineq, step.weights)
+    safe = (1.0 + xp.exp(here)) / (1.0 + xp.exp(z))  # (1 - P) there, over that of the centre
+    safe = bounded(safe, 1e-9, 1.0) ** CAUTION
+    promise = xp.where(foreseen > 0.0, foreseen * safe, foreseen / safe)
+    return xp.where(z > xp.maximum(here + MOST_ROOM, zeros_like(z)), -1e300 * (1.0 + bounded(z, 0.0, 100.0)), promise)
+
+
+def _cut_step(
+    step: Step, sub: Subproblem, region: Region, model: FailureModel, level: Array, solve: Callable[[Subproblem], Step]
+) -> tuple[Step, Subproblem]:
+    """The step of the same program beside planes, linearised where the way of the last one passes a level of logits."""
+    xp = namespace(step.s)
     centre, reach = region.centre, region.reach
-    shares = (xp.arange(1, WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device) / WAY_POINTS)[None, :, None]
-    highest = _logit(limit)
-    here = model.logits(centre[:, None, :])[:, 0]
-    highest = xp.maximum(highest, here)[:, None]
-    for k in range(PLANES + 1):
-        way = centre[:, None, :] + shares * (reach * step.s)[:, None, :]
-        beyond = model.logits(way) > highest  # [B, n]
-        beyond = beyond & model.local[:, None]
+    shares = xp.arange(WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
+    cut = sub
+    for _ in range(PLANES):
+        z = model.logits(centre[:, None, :] + shares * (reach * step.s)[:, None, :])  # [B, n]
+        beyond = z > level[:, None] + 1e-9
         bad = xp.any(beyond, axis=-1)
         if not maybe_any(bad):
             break
-        first = xp.argmax(xp.astype(beyond, xp.int64), axis=-1)
-        share = (xp.astype(first, step.s.dtype) + 0.5) / WAY_POINTS  # half a piece short of it
-        at = share[:, None] * step.s
-        wide = bad[:, None]
-        if k == PLANES:
-            s = xp.where(wide, at, step.s)
-            step = step._replace(s=s, value=xp.where(wide, sub.values(s), step.value))
-            break
-        normal = model.slope(centre + reach * at) * reach
-        size = xp.sqrt(total(normal * normal))[:, None]
-        along = step.s / xp.where((length := xp.sqrt(total(step.s * step.s))[:, None]) > 0.0, length, 1.0)
-        normal = xp.where(size > 0.0, normal / xp.where(size > 0.0, size, 1.0), along)
-        normal = xp.where((total(normal * step.s) > 0.0)[:, None], normal, along)
-        cut = sub._replace(
-            normal=xp.where(wide, normal, sub.normal), distance=xp.where(bad, total(normal * at), sub.distance)
+        first = xp.argmax(xp.astype(beyond, xp.int64), axis=-1)[:, None]
+        at = (xp.astype(first, step.s.dtype) / WAY_POINTS) * step.s
+        slope = model.slope(centre + reach * at, reach) * reach
+        size = xp.sqrt(total(slope * slope))
+        usable = bad & (size > 0.0)
+        size = xp.where(usable, size, 1.0)
+        normal = slope / size[:, None]
+        distance = total(normal * at) + (level - rows(z, first)[:, 0]) / size
+        wide = usable[:, None]
+        cut = cut._replace(
+            normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance)
         )
-        again = solve(cut)
-        step = Step(
-            xp.where(wide, again.s, step.s),
-            xp.where(wide, again.value, step.value),
-            xp.where(wide, again.multipliers, step.multipliers),
-            step.weights._replace(w=xp.where(wide, again.weights.w, step.weights.w)),
-            step.by,
-        )
-        sub = cut
-    return step, sub
+        step = _choose_step(usable, solve(cut), step)
+    return step, cut
 
 
-def next_limit(limit: Array, stepped: Array, failed: Array, risk: Array) -> Array:
-    """The limit [B] after steps [B] that failed or not [B]; those without a risk [B] teach nothing."""
-    xp = namespace(limit)
-    factor = xp.where(failed, LIMIT_FALL, xp.where(risk > LEAST_LIMIT, LIMIT_RISE, 1.0 + 0.0 * limit))
-    return xp.where(stepped, bounded(limit * factor, LEAST_LIMIT, MOST_LIMIT), limit)
+def _choose_step(where: Array, new: Step, old: Step) -> Step:
+    """New steps of the runs [B] where it holds; weights and multipliers are those of the step."""
+    xp, wide = namespace(where), where[:, None]
+    return Step(
+        xp.where(wide, new.s, old.s),
+        xp.where(wide, new.value, old.value),
+        xp.where(wide, new.multipliers, old.multipliers),
+        old.weights._replace(w=xp.where(wide, new.weights.w, old.weights.w)),
+        old.by,
+    )
 
 
-def keep_region(limit: Array, risk: Array) -> Array:
-    """Runs [B] whose region stays as it is although a step of this risk [B] failed: the limit will keep steps off."""
-    return (risk > 0.5 * limit) & (limit > LEAST_LIMIT)
+def _choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
+    xp = namespace(where)
+    return old._replace(
+        normal=xp.where(where[:, None], new.normal, old.normal), distance=xp.where(where, new.distance, old.distance)
+    )
+
+
+def keep_region(model_risk: Array) -> Array:
+    """Runs [B] whose region stays as it is although a step failed: it was risky, and the next one will keep off."""
+    return (model_risk > LEVELS[0]) & (model_risk <= LIKELY)
+
+
+def touches_failure(archive: PointArchive, region: Region) -> Array:
+    """Runs [B] whose centre lies beside an evaluation that failed: as near as the region is wide."""
+    xp = namespace(region.delta)
+    apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
+    return xp.any(archive.failed & (total(apart * apart) < BORDER_RADII**2 * apart.shape[-1]), axis=-1)
 
 
 def likely_restart(model: FailureModel, u: Array, to_point: Callable[[Array], Array]) -> Array:
@@ -105,7 +177,7 @@ def prefer_safe(tries: Array, model: FailureModel, region: Region) -> Array:
     """Steps [B, n, D], those likelier to fail than half of them drawn in towards the centre, which did not."""
     xp = namespace(tries)
     risk = model.risks(region.centre[:, None, :] + region.reach[:, None, :] * tries)
-    return xp.where((risk > MOST_LIMIT)[..., None] & model.local[:, None, None], 0.3 * tries, tries)
+    return xp.where((risk > LIKELY)[..., None] & model.local[:, None, None], 0.3 * tries, tries)
 
 
 def _golden_ratio(dim: int) -> float:
@@ -114,7 +186,3 @@ def _golden_ratio(dim: int) -> float:
     for _ in range(40):
         root = (1.0 + root) ** (1.0 / (dim + 1))
     return root
-
-
-def _logit(p: Array) -> Array:
-    return namespace(p).log(p / (1.0 - p))

@@ -4,14 +4,20 @@ A Gaussian process z over the box, in logits, is fitted to which points failed (
 Williams 2006, ch. 3): with t_i = 1 where point i failed, p = 1 / (1 + exp(-z)) and W = p (1 - p),
 
     z = z0 + K a,    a = t - p at the mode,    K_ij = A^2 exp(-|u_i - u_j|^2 / (2 l^2)),                (1)
-    P(failure at v) = 1 / (1 + exp(-mean / sqrt(1 + pi/8 var))),                                        (2)
+    m(v) = mean / sqrt(1 + pi/8 var)  at v, given all points.                                           (2)
 
-mean and variance at v given all points. Length l and amplitude A are those of a few whose leave-one-out predictions,
+That tells how a border runs, and is blind to what is finer than l. What it misses at the nearest point that failed, b,
+and at the nearest that did not, c, is added, by the distances d to these:
 
-    log p = sum_i log P(t_i | the others),                                                              (3)
+    logit P(failure at v) = m(v) + (1 - s) min(-Z - m(c), 0) + s max(Z - m(b), 0),   s = d_c / (d_b + d_c).   (3)
 
-are most likely, which is what makes (2) a calibrated probability. Where a constant rate predicts as well as the best
-of them, failures come by chance: no place is to be kept away from, and P is that rate everywhere.
+So a point that was evaluated is known, however near to another: a border can be followed to any scale. Length l and
+amplitude A are those of a few whose leave-one-out predictions by (3),
+
+    log p = sum_i log P(t_i | the others),                                                              (4)
+
+are most likely, which calibrates (3). Where a constant rate predicts as well as the best of them, failures come by
+chance: no place is to be kept away from, and P is that rate everywhere.
 """
 
 from __future__ import annotations
@@ -22,59 +28,70 @@ from typing import NamedTuple
 from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
 from meco.tr.archive import PointArchive
 
-LENGTHS = (0.5, 1.0, 2.0, 4.0)  # l, in root mean square distances of the points
-AMPLITUDES = (3.0, 30.0, 300.0)  # A, in logits
-NEWTON_STEPS = 12
+LENGTHS = (0.5, 2.0, 8.0)  # l, in root mean square distances of the points
+STEEPNESS = (10.0, 100.0, 1000.0)  # A / l, in logits
+KNOWN_LOGIT = 2.5  # Z: what is believed of a point that was evaluated
+NEWTON_STEPS = 8
 LEAST_CURVATURE = 1e-9  # of a likelihood, below which a point tells nothing
 LARGEST_LOGIT = 30.0
 GLOBAL_POINTS = 150  # of the whole archive, at most, that tell of the box as a whole
-FIRST_LIMIT = 0.4  # probability of failure that a step may have when a search begins
+RECENT_POINTS = 10  # the newest of the archive, of which failures count wherever they lie
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
-CHANCE_EVIDENCE = 1.0  # by which the places must be more likely than a rate, in log p
+CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
+DIFFERENCE = 1e-3  # share of a distance, for slopes
 
 
 class FailureModel(NamedTuple):
-    """A fitted (1) of each run: points u [B, m, D] with a [B, m], (K + W^-1)^-1 [B, m, m], z0, l and A [B].
+    """A fitted (3) of each run: points u [B, m, D] with a and m at them [B, m], (K + W^-1)^-1 [B, m, m], z0, l, A [B].
 
-    local [B]: whether failures have places; rate [B] is the share of the points that failed. Everything is measured
-    from a centre [B, D] in units [B, D].
+    failed and taken [B, m]: which points failed, and which count at all. local [B]: whether failures have places; rate
+    [B] is the share of the points that failed. Everything is measured from a centre [B, D] in units [B, D].
     """
 
     u: Array
     a: Array
+    here: Array
     inverted: Array
     prior: Array
     length: Array
     amplitude: Array
+    failed: Array
+    taken: Array
     local: Array
     rate: Array
     centre: Array
     unit: Array
 
     def logits(self, x: Array) -> Array:
-        """Log odds of failure at points x [B, n, D], eq. (2): [B, n]."""
+        """Log odds of failure at points x [B, n, D], eq. (3): [B, n]."""
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
-        cross = _covariance(v, self.u, self.length, self.amplitude)  # [B, n, m]
+        square = _squares(v, self.u)
+        cross = _covariance(square, self.length, self.amplitude)  # [B, n, m]
         mean = self.prior[:, None] + (cross @ self.a[..., None])[..., 0]
         variance = (self.amplitude * self.amplitude)[:, None] - total((cross @ self.inverted) * cross)
-        found = mean / xp.sqrt(1.0 + 0.125 * math.pi * bounded(variance, 0.0, math.inf))
+        found = _moderated(mean, variance) + _missed(square, self.here, self.failed, self.taken)
         return xp.where(self.local[:, None], found, _logit(self.rate)[:, None])
 
     def risks(self, x: Array) -> Array:
         """Probabilities of failure at points x [B, n, D]: [B, n]."""
         return _probability(self.logits(x))
 
-    def slope(self, x: Array) -> Array:
-        """Of the mean in (1) at one point x [B, D]: a direction in which failure becomes more likely, [B, D]."""
-        v = (x - self.centre) / self.unit
-        apart = v[:, None, :] - self.u
-        cross = _covariance(v[:, None, :], self.u, self.length, self.amplitude)[:, 0, :]
-        pull = -(cross * self.a / (self.length * self.length)[:, None])
-        return (pull[:, None, :] @ apart)[:, 0, :] / self.unit
+    def place_risks(self, x: Array) -> Array:
+        """The same, and 0 where failures have no places."""
+        return namespace(x).where(self.local[:, None], self.risks(x), 0.0)
+
+    def slope(self, x: Array, size: Array) -> Array:
+        """Of the logits at one point x [B, D], by differences of a small share of size [B, D]: [B, D]."""
+        xp = namespace(x)
+        step = DIFFERENCE * size
+        moves = step[:, None, :] * identities(1, x.shape[-1], x)
+        z = self.logits(xp.concat([x[:, None, :] + moves, x[:, None, :] - moves], axis=1))
+        dim = x.shape[-1]
+        return (z[:, :dim] - z[:, dim:]) / (2.0 * step)
 
 
 def fit_failures(x: Array, failed: Array, taken: Array, centre: Array, unit: Array) -> FailureModel:
-    """The most likely (1) of points x [B, m, D] of which some failed [B, m]; those not taken [B, m] tell nothing.
+    """The most likely (3) of points x [B, m, D] of which some failed [B, m]; those not taken [B, m] tell nothing.
 
     Distances are measured in units [B, D].
     """
@@ -83,33 +100,32 @@ def fit_failures(x: Array, failed: Array, taken: Array, centre: Array, unit: Arr
     count, bad = total(weight), total(weight * t)
     rate = (bad + 0.5) / (count + 1.0)
     u = xp.where(taken[..., None], (x - centre[:, None, :]) / unit[:, None, :], 0.0)
-    spread = xp.sqrt(total(weight * total(u * u)) / xp.maximum(count, xp.ones_like(count)))
+    spread = xp.sqrt(total(weight * total(u * u)) / bounded(count, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
     u, scaled = u / spread[:, None, None], unit * spread[:, None]
-    prior = _logit(rate)
-    best = None
+    prior, square = _logit(rate), _squares(u, u)
+    best: tuple[Array, ...] | None = None
     for length in LENGTHS:
-        for amplitude in AMPLITUDES:
-            size, top = xp.zeros_like(rate) + length, xp.zeros_like(rate) + amplitude
-            a, inverted, likely = _fit(u, t, weight, prior, size, top)
-            found = (likely, a, inverted, size, top)
+        for steepness in STEEPNESS:
+            size, top = zeros_like(rate) + length, zeros_like(rate) + steepness * length
+            found = (*_fit(square, t, weight, prior, size, top), size, top)
             if best is None:
                 best = found
                 continue
-            better = likely > best[0]
+            better = found[0] > best[0]
             best = tuple(_choose(better, new, old) for new, old in zip(found, best))
     assert best is not None
-    likely, a, inverted, size, top = best
-    others = (bad[:, None] - t + 0.5) / (xp.maximum(count, xp.ones_like(count))[:, None])
+    likely, a, here, inverted, size, top = best
+    others = (bad[:, None] - t + 0.5) / bounded(count, 1.0, math.inf)[:, None]
     constant = total(weight * (t * xp.log(others) + (1.0 - t) * xp.log(bounded(1.0 - others, 1e-12, 1.0))))
     local = (bad > 0.0) & ((bad <= CHANCE_FAILURES) | (likely > constant + CHANCE_EVIDENCE))
-    return FailureModel(u, a, inverted, prior, size, top, local, rate, centre, scaled)
+    return FailureModel(u, a, here, inverted, prior, size, top, failed, taken, local, rate, centre, scaled)
 
 
-def _fit(u: Array, t: Array, weight: Array, prior: Array, length: Array, amplitude: Array) -> tuple[Array, ...]:
-    """a [B, m], (K + W^-1)^-1 [B, m, m] and (3) [B] of one length and amplitude [B]."""
-    xp, m = namespace(u), u.shape[1]
-    kernel = _covariance(u, u, length, amplitude)
+def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, amplitude: Array) -> tuple[Array, ...]:
+    """(4) [B], a and m [B, m], (K + W^-1)^-1 [B, m, m] of one length and amplitude [B]."""
+    xp, m = namespace(t), t.shape[1]
+    kernel = _covariance(square, length, amplitude)
     z = prior[:, None] + 0.0 * t
     a, inverted, curvature = 0.0 * t, kernel, weight
     for _ in range(NEWTON_STEPS):
@@ -122,22 +138,54 @@ def _fit(u: Array, t: Array, weight: Array, prior: Array, length: Array, amplitu
         a = b - (inverted @ (kernel @ b[..., None]))[..., 0]
         z = bounded(prior[:, None] + (kernel @ a[..., None])[..., 0], -LARGEST_LOGIT, LARGEST_LOGIT)
     p = _probability(z)
-    left = xp.linalg.diagonal(kernel) - total((kernel @ inverted) * kernel)  # posterior variances
+    left = (amplitude * amplitude)[:, None] - total((kernel @ inverted) * kernel)  # posterior variances
     left = bounded(left, 1e-12, math.inf)
     cavity = 1.0 / bounded(1.0 / left - curvature, 1e-9, math.inf)
     step = weight * (t - p) / xp.where(curvature > 0.0, curvature, 1.0)
     mean = cavity * (z / left - curvature * (z + step))
-    alone = _probability(mean / xp.sqrt(1.0 + 0.125 * math.pi * cavity))
-    right = bounded(xp.where(t > 0.5, alone, 1.0 - alone), 1e-12, 1.0)
-    return a, inverted, total(weight * xp.log(right))
+    here = _moderated(z, left)
+    itself = identities(1, m, kernel) > 0.0
+    alone = _moderated(mean, cavity) + _missed(
+        xp.where(itself, xp.inf, square), here, t > 0.5, weight > 0.0
+    )
+    chance = _probability(bounded(alone, -LARGEST_LOGIT, LARGEST_LOGIT))
+    right = bounded(xp.where(t > 0.5, chance, 1.0 - chance), 1e-6, 1.0)
+    return total(weight * xp.log(right)), a, here, inverted
 
 
-def _covariance(v: Array, u: Array, length: Array, amplitude: Array) -> Array:
-    """K of eq. (1) between v [B, n, D] and u [B, m, D]: [B, n, m]."""
-    xp = namespace(v)
-    square = total(v * v)[:, :, None] + total(u * u)[:, None, :] - 2.0 * (v @ u.mT)
-    share = bounded(square, 0.0, math.inf) / (2.0 * length * length)[:, None, None]
-    return (amplitude * amplitude)[:, None, None] * xp.exp(-share)
+def _missed(square: Array, here: Array, failed: Array, taken: Array) -> Array:
+    """The last two terms of eq. (3), by squared distances [B, n, m] to points with m [B, m]: [B, n]."""
+    xp = namespace(square)
+    off, near = [], []
+    for of_kind, missed in (
+        (taken & ~failed, bounded(-KNOWN_LOGIT - here, -math.inf, 0.0)),
+        (taken & failed, bounded(KNOWN_LOGIT - here, 0.0, math.inf)),
+    ):
+        distance = xp.where(of_kind[:, None, :], square, xp.inf)
+        index = xp.argmin(distance, axis=-1)
+        near.append(xp.sqrt(xp.min(distance, axis=-1)))
+        off.append(rows(missed, index))
+    both = near[0] + near[1]
+    share = near[0] / xp.where(both > 0.0, both, 1.0)
+    share = xp.where(xp.isinf(near[0]), 1.0, xp.where(xp.isinf(near[1]), 0.0, share))
+    return (1.0 - share) * off[0] + share * off[1]
+
+
+def _squares(v: Array, u: Array) -> Array:
+    """Squared distances between v [B, n, D] and u [B, m, D]: [B, n, m]."""
+    apart = v[:, :, None, :] - u[:, None, :, :]
+    return total(apart * apart)
+
+
+def _covariance(square: Array, length: Array, amplitude: Array) -> Array:
+    """K of eq. (1) at squared distances [B, n, m]."""
+    share = square / (2.0 * length * length)[:, None, None]
+    return (amplitude * amplitude)[:, None, None] * namespace(square).exp(-share)
+
+
+def _moderated(mean: Array, variance: Array) -> Array:
+    """Eq. (2)."""
+    return mean / namespace(mean).sqrt(1.0 + 0.125 * math.pi * bounded(variance, 0.0, math.inf))
 
 
 def _choose(where: Array, new: Array, old: Array) -> Array:
@@ -155,18 +203,19 @@ def _logit(p: Array) -> Array:
 
 
 def fit_nearby(archive: PointArchive, centre: Array, width: Array, points: int) -> FailureModel:
-    """From so many points nearest to the centre [B, D], in widths [B, D], and as many more of those that failed."""
+    """From the points nearest to the centre [B, D], in widths [B, D]: so many that failed, and as many that did not.
+
+    The newest that failed are among them wherever they lie: a step to the same place would be as near as they are.
+    """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
     square = total(apart * apart)  # inf: a row that is not filled
     count = min(points, square.shape[1])
-    near = nearest(square, count)
-    numbers = xp.arange(square.shape[1], dtype=near.dtype, device=near.device)
-    among = xp.any(near[:, :, None] == numbers, axis=1)
-    others = xp.where(archive.failed & ~among, square, xp.inf)
-    more = nearest(others, count)
-    index = xp.concat([near, more], axis=1)
-    taken = xp.isfinite(xp.concat([rows(square, near), rows(others, more)], axis=1))
+    good, bad = xp.where(archive.failed, xp.inf, square), xp.where(archive.failed, square, xp.inf)
+    newest = xp.where(archive.newest(RECENT_POINTS) & archive.failed, square, xp.inf)
+    near = [nearest(good, count), nearest(bad, count), nearest(newest, min(RECENT_POINTS, square.shape[1]))]
+    index = xp.concat(near, axis=1)
+    taken = xp.isfinite(xp.concat([rows(part, at) for part, at in zip((good, bad, newest), near)], axis=1))
     x = xp.where(taken[..., None], rows(archive.x, index), centre[:, None, :])
     return fit_failures(x, rows(archive.failed, index) & taken, taken, centre, width)
 

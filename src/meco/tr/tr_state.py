@@ -8,7 +8,6 @@ from meco.core.arrays import Array, namespace, zeros_like
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
-from meco.tr.failures import FIRST_LIMIT
 from meco.tr.merit import Weights
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
@@ -31,10 +30,9 @@ class TrState:
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
     rough: Roughness  # of each function
-    failure_limit: Array  # [B] probability of failure that a step may have
     strategy: Strategy | None  # of TR-ES
 
-    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "failure_limit", "strategy")
+    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "strategy")
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
@@ -66,9 +64,8 @@ class TrState:
         functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
-            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            none + FIRST_LIMIT, strategy,
-        )  # fmt: skip
+            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none), strategy
+        )
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""
