@@ -189,9 +189,10 @@ class TrustRegion(Engine):
         failures = self._learn_failures()
         if failures is not None:
             at_centre = merit(sub.value, sub.n_ineq, step.weights)
-            step, sub = weigh_failures(
+            step, sub, probes = weigh_failures(
                 step, sub, state.region, failures, at_centre,
                 lambda other: relaxed_step(other, self.theta(), state.region.multipliers, weights),
+                state.archive, state.probed,
             )  # fmt: skip
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
@@ -199,6 +200,10 @@ class TrustRegion(Engine):
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
+        if failures is not None:
+            state.probed = probes & (source[:, 0] == Source.STEP)
+            first = namespace(x).where(state.probed, Source.GEOMETRY, source[:, 0])
+            source = namespace(x).concat([first[:, None], source[:, 1:]], axis=1)
         draws = None
         if self.offspring is not None:
             x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())

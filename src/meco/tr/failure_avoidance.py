@@ -20,13 +20,15 @@ from meco.tr.failures import FailureModel
 from meco.tr.region import Region
 from meco.tr.step import Step, Subproblem, merit
 
-LEVELS = (0.1, 0.2, 0.35)  # probabilities of failure that a step may keep to
+LEVELS = (0.08, 0.16, 0.3)  # probabilities of failure that a step may keep to
 ROOM = (0.1, 0.5, 1.0)  # or logits above the centre's
 MOST_ROOM = 1.5
-CAUTION = 4.0  # what is foreseen counts by this power of the probability not to fail
+CAUTION = 6.0  # what is foreseen counts by this power of the probability not to fail
 PLANES = 2  # that a step is cut by, one after another
 WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
 LIKELY = 0.5
+PROBE_SHARE = 0.3  # of what a step to the border would bring, that a probe of the border is worth
+NOVELTY = 0.1  # radii between a probe and any other point, at least
 BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the centre
 BORDER_RESTART_RADIUS = 3e-5  # below which a search that ends on a border starts again: each digit costs failures
 RESTART_TRIES = 64  # points of which a restart is the first that is hardly more likely to fail than the best
@@ -40,7 +42,9 @@ def weigh_failures(
     model: FailureModel,
     now: Array,
     solve: Callable[[Subproblem], Step],
-) -> tuple[Step, Subproblem]:
+    archive: PointArchive,
+    probed: Array,
+) -> tuple[Step, Subproblem, Array]:
     """The step, or one that keeps off where evaluations fail, whichever promises most; and its subproblem.
 
     now [B] is the merit at the centre; solve gives the step of another subproblem.
@@ -49,19 +53,26 @@ def weigh_failures(
     z = model.logits(_end(step, region))[:, 0]
     doubtful = model.local & (z > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
     if not maybe_any(doubtful):
-        return step, sub
+        return step, sub, doubtful
     here = model.logits(region.centre[:, None, :])[:, 0]
-    best, kept = step, sub
+    best, kept, probes = step, sub, doubtful & False
     most = _promise(step, sub, now, z, here)
+    beyond, _ = _cut_step(step, sub, region, model, zeros_like(here), solve)
+    hoped = PROBE_SHARE * (now - merit(beyond.value, sub.n_ineq, beyond.weights))
     for level, more in zip(LEVELS, ROOM):
         limit = xp.maximum(here + more, zeros_like(here) + math.log(level / (1.0 - level)))
         other, cut = _cut_step(step, sub, region, model, limit, solve)
         other = _draw_back(other, sub, region, model, limit)
-        promise = _promise(other, sub, now, model.logits(_end(other, region))[:, 0], here)
-        better = doubtful & (promise > most)
+        z = model.logits(_end(other, region))[:, 0]
+        promise = _promise(other, sub, now, z, here)
+        new = ~probed & ~is_near(archive, _end(other, region)[:, 0, :], region.reach)
+        hope = hoped * _safety(z, here)
+        better = doubtful & (xp.maximum(promise, xp.where(new, hope, promise)) > most)
+        probes = xp.where(better, new & (hope > promise), probes)
+        promise = xp.where(new, xp.maximum(promise, hope), promise)
         best, kept = _choose_step(better, other, best), _choose_cut(better, cut, kept)
         most = xp.where(better, promise, most)
-    return best, kept
+    return best, kept, probes
 
 
 def _draw_back(step: Step, sub: Subproblem, region: Region, model: FailureModel, limit: Array) -> Step:
@@ -71,8 +82,8 @@ def _draw_back(step: Step, sub: Subproblem, region: Region, model: FailureModel,
     shares = shares * shares * shares
     beyond = model.logits(region.centre[:, None, :] + shares * (region.reach * step.s)[:, None, :]) > limit[:, None]
     bad = beyond[:, -1]
-    first = xp.argmax(xp.astype(beyond, xp.int64), axis=-1)
-    share = ((xp.astype(first, step.s.dtype) + 0.5) / WAY_POINTS) ** 3
+    share = ((xp.astype(_last_safe(beyond), step.s.dtype) + 1.0) / WAY_POINTS) ** 3
+    share = xp.where(share > 0.0, share, (0.5 / WAY_POINTS) ** 3)
     s = xp.where(bad[:, None], share[:, None] * step.s, step.s)
     return step._replace(s=s, value=xp.where(bad[:, None], sub.values(s), step.value))
 
@@ -89,10 +100,31 @@ def _promise(step: Step, sub: Subproblem, now: Array, z: Array, here: Array) -> 
     """
     xp = namespace(now)
     foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-    safe = (1.0 + xp.exp(here)) / (1.0 + xp.exp(z))  # (1 - P) there, over that of the centre
-    safe = bounded(safe, 1e-9, 1.0) ** CAUTION
+    safe = _safety(z, here)
     promise = xp.where(foreseen > 0.0, foreseen * safe, foreseen / safe)
     return xp.where(z > xp.maximum(here + MOST_ROOM, zeros_like(z)), -1e300 * (1.0 + bounded(z, 0.0, 100.0)), promise)
+
+
+def _last_safe(beyond: Array) -> Array:
+    """The index [B] of the last point of a way that is not beyond a level, beyond [B, n]; -1: all of them are.
+
+    Others before it may be: a centre on a border lies among failures, and what counts is where a step ends.
+    """
+    xp, count = namespace(beyond), beyond.shape[-1]
+    numbers = xp.arange(count, dtype=xp.int64, device=beyond.device)[None, :]
+    return xp.max(xp.where(beyond, -1, numbers), axis=-1)
+
+
+def _safety(z: Array, here: Array) -> Array:
+    """(1 - P)^4 of logits z [B], over that of the centre: [B]."""
+    xp = namespace(z)
+    return bounded((1.0 + xp.exp(here)) / (1.0 + xp.exp(z)), 1e-9, 1.0) ** CAUTION
+
+
+def is_near(archive: PointArchive, x: Array, reach: Array) -> Array:
+    """Whether a point x [B, D] lies beside one that was evaluated, in a region of this reach [B, D]: [B]."""
+    xp = namespace(x)
+    return xp.min(xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1), axis=-1) < NOVELTY
 
 
 def _cut_step(
@@ -106,10 +138,10 @@ def _cut_step(
     for _ in range(PLANES):
         z = model.logits(centre[:, None, :] + shares * (reach * step.s)[:, None, :])  # [B, n]
         beyond = z > level[:, None] + 1e-9
-        bad = xp.any(beyond, axis=-1)
+        bad = beyond[:, -1]
         if not maybe_any(bad):
             break
-        first = xp.argmax(xp.astype(beyond, xp.int64), axis=-1)[:, None]
+        first = xp.clip(_last_safe(beyond), min=0)[:, None]
         at = (xp.astype(first, step.s.dtype) / WAY_POINTS) * step.s
         slope = model.slope(centre + reach * at, reach) * reach
         size = xp.sqrt(total(slope * slope))

@@ -30,9 +30,10 @@ class TrState:
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
     rough: Roughness  # of each function
+    probed: Array  # [B] whether the last point was to tell where evaluations fail
     strategy: Strategy | None  # of TR-ES
 
-    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "strategy")
+    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "probed", "strategy")
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
@@ -64,8 +65,9 @@ class TrState:
         functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
-            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none), strategy
-        )
+            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none), none > 0.0,
+            strategy,
+        )  # fmt: skip
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""
