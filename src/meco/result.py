@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 READABLE = (  # as result["fun"], in this order
     "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
-    "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+    "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated", "probability",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
@@ -130,7 +130,10 @@ class Result(Mapping[str, Any]):
             delta of MeCO-TR, action and eps of MeCO.
         run: Method, seed, why it stopped, failures, versions, notes.
         paper: Survivors, as the paper's own figures take them; None of runs on a user's function.
-        repeated: Of a result that was confirmed: calls of x, mean and spread of f, and the spread of constraints.
+        repeated: Of a noisy run, or a result that was confirmed: calls of x, mean and spread of f, and the spread of
+            constraints.
+        probability: Of a noisy run: how likely x keeps every inequality, by the means of its calls; success means at
+            least 0.95. None where calls of one point do not differ.
     """
 
     x: np.ndarray
@@ -150,6 +153,7 @@ class Result(Mapping[str, Any]):
     run: RunFacts = field(default_factory=RunFacts)
     paper: PaperMetrics | None = None
     repeated: Mapping[str, Any] | None = None
+    probability: float | None = None
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # a result is itself: arrays have no single truth
 
@@ -246,7 +250,7 @@ class Result(Mapping[str, Any]):
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
-        names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
+        names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated", "probability")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["minima"] = [each._asdict() for each in self.minima]
         found["limits"] = [each._asdict() for each in self.limits]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from meco.result import ConstraintValue, LimitPrice, Minimum, Result, RunFacts, 
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.noisy_answer import SUCCESS_PROBABILITY, NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
@@ -39,6 +41,8 @@ def make_result(
     allowed = request.resolve_tolerances(log)
     every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
+    noisy = choose_noisy_answer(every, allowed) if reason != "running" and every.best is not None else None
+    found = found if noisy is None else noisy.point
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
@@ -73,8 +77,20 @@ def make_result(
         evaluations=every,
         trace=dict(trace or {}),
         run=facts,
+        probability=None if noisy is None else noisy.probability,
+        repeated=None if noisy is None else _describe_repeats(noisy),
     )
     return replace(result, message=_write_message(result, log, detail))
+
+
+def _describe_repeats(noisy: NoisyAnswer) -> dict[str, Any]:
+    """Calls of the answer, mean and standard error of f, and standard errors of the constraints."""
+    return {
+        "calls": noisy.calls,
+        "mean": noisy.point.f,
+        "spread": noisy.error * math.sqrt(noisy.calls),
+        "constraint_spread": noisy.constraint_errors * math.sqrt(noisy.calls),
+    }
 
 
 def library_versions() -> dict[str, str]:
@@ -167,6 +183,8 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     """What the message says of the best point, whose first n_ineq constraints are inequalities."""
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
+    if result.probability is not None and result.repeated is not None:
+        return [_describe_noisy(result)]
     if result.status == 1:
         hurt = {name: c.violation for name, c in result.constraints.items() if c.violation > c.tolerance}
         worst = max(hurt, key=lambda name: hurt[name])
@@ -180,3 +198,18 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
         worst, most = max(over, key=lambda pair: pair[1].violation)
         said.append(f"No point has every inequality at 0 or below: {worst} is{describe_excess(most)}.")
     return said
+
+
+def _describe_noisy(result: Result) -> str:
+    """What the message says of an answer that noisy calls were averaged for."""
+    assert result.repeated is not None
+    assert result.probability is not None
+    calls = result.repeated["calls"]
+    error = result.repeated["spread"] / math.sqrt(calls)
+    said = (
+        f"Calls of one point differ: of {calls} calls at x f = {result.fun:.6g} in the mean, standard error {error:.2g}"
+    )
+    if not result.constraints:
+        return f"{said}."
+    sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"
+    return f"{said}; probability that x keeps the constraints: {result.probability:.3f}{sure}."

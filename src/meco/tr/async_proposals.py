@@ -197,9 +197,9 @@ class AsyncProposals:
     def _propose_undone(self) -> list[Ticket]:
         """Points of an iteration after which the engine is what it was."""
         engine, state = self.engine, self.engine.state
-        region, r2, asked = state.region, state.r2, engine.asked
+        region, r2, asked, noise, probed = state.region, state.r2, engine.asked, state.noise, state.probed
         tickets = self._propose_iteration(self.batch)
-        state.region, state.r2, engine.asked = region, r2, asked
+        state.region, state.r2, engine.asked, state.noise, state.probed = region, r2, asked, noise, probed
         return tickets
 
     def _propose_iteration(self, batch: int) -> list[Ticket]:

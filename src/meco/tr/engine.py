@@ -43,6 +43,16 @@ from meco.tr.knowledge import know_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
 from meco.tr.model_fit import LocalFit, fit_models, model_size, use_exact_rows
+from meco.tr.noise import (
+    FEWEST_CALLS,
+    compare_repeated,
+    drop_insignificant,
+    final_calls,
+    keep_radius,
+    repeat_best,
+    smooth_archive,
+    some_noisy,
+)
 from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -179,7 +189,8 @@ class TrustRegion(Engine):
         state = self.state
         values = self._values_in_force()
         size = model_size(self.task.dim)
-        state.region, local = fit_models(state.archive, state.region, size, values, state.rough.eta)
+        archive, eta = self._read_archive(values, size)
+        state.region, local = fit_models(archive, state.region, size, values, eta)
         state.region = use_exact_rows(state.region, self.task.limits)
         self._check_models(local, batch)
         state.region = state.region._replace(width=shape_region(state.region, self.state.first_width, values.shaping))
@@ -211,6 +222,7 @@ class TrustRegion(Engine):
             x = self.guard.pull_back(x, state.archive, before, local)
             step = step._replace(value=sub.values((x[:, 0, :] - before.centre) / before.reach))
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
+        x, source = self._repeat_calls(x, source, before.centre)
         index = _index_restarts(before, state.region, x)
         self.asked = Asked(
             make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
@@ -224,7 +236,9 @@ class TrustRegion(Engine):
         if not self._model_check_is_due(batch):
             return
         if self.generation > 1:  # a star alone cannot tell
-            self.state.rough = estimate_roughness(local.fit, self._values_in_force().roughness, self.state.rough.lately)
+            smooth = self._values_in_force().roughness
+            self.state.rough = estimate_roughness(local.fit, smooth, self.state.rough.lately)
+            self.state.noise = self.state.noise.checked(self.state.rough.eta, smooth)
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
@@ -235,6 +249,27 @@ class TrustRegion(Engine):
         told = self.state.told
         parts = [count * MODEL_CHECKS // self.task.budget for count in (told - batch, told)]
         return self.generation == 1 or parts[0] < parts[1]
+
+    def _read_archive(self, values: ControlValues, size: int) -> tuple[Any, Array]:
+        """The points that models are fitted to, and eta of each function; of noisy runs values are what neighbours say."""
+        state = self.state
+        if not some_noisy(state.noise):
+            return state.archive, state.rough.eta
+        smoothed, state.noise = smooth_archive(
+            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget
+        )
+        eta = state.rough.eta
+        return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
+
+    def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
+        """The points of an iteration, the first of them at the centre again where noise is to be found out or averaged."""
+        noise, budget = self.state.noise, self.task.budget
+        if budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
+            return x, source
+        due = noise.due
+        self.state.noise = noise._replace(asked=due)
+        last = self.state.told_array >= budget - final_calls(budget)
+        return repeat_best(x, source, due | (noise.noisy & last), centre, Source.GEOMETRY)
 
     def _learn_failures(self) -> FailureModel | None:
         """Where evaluations around the centre fail; None while none has."""
@@ -291,6 +326,8 @@ class TrustRegion(Engine):
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
+        if maybe_any(state.noise.asked):
+            state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
@@ -299,7 +336,12 @@ class TrustRegion(Engine):
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
-        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most, kept)
+        y, judged, before = values_of(ev), merits, state.region
+        if some_noisy(state.noise):
+            y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
+        state.region = update_region(before, made, y, judged, late, least, values, most, kept)
+        if some_noisy(state.noise):
+            state.region = keep_radius(state.noise, made, before, state.region)
 
     def _restart_radius(self, values: ControlValues) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
@@ -308,7 +350,9 @@ class TrustRegion(Engine):
         rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
         least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
         if maybe_any(self.archive.failed):
-            least = xp.where(touches_failure(self.archive, self.region), xp.maximum(least, BORDER_RESTART_RADIUS), least)
+            least = xp.where(
+                touches_failure(self.archive, self.region), xp.maximum(least, BORDER_RESTART_RADIUS), least
+            )
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable

@@ -150,9 +150,7 @@ def _cut_step(
         normal = slope / size[:, None]
         distance = total(normal * at) + (level - rows(z, first)[:, 0]) / size
         wide = usable[:, None]
-        cut = cut._replace(
-            normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance)
-        )
+        cut = cut._replace(normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance))
         step = _choose_step(usable, solve(cut), step)
     return step, cut
 

@@ -145,9 +145,7 @@ def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, am
     mean = cavity * (z / left - curvature * (z + step))
     here = _moderated(z, left)
     itself = identities(1, m, kernel) > 0.0
-    alone = _moderated(mean, cavity) + _missed(
-        xp.where(itself, xp.inf, square), here, t > 0.5, weight > 0.0
-    )
+    alone = _moderated(mean, cavity) + _missed(xp.where(itself, xp.inf, square), here, t > 0.5, weight > 0.0)
     chance = _probability(bounded(alone, -LARGEST_LOGIT, LARGEST_LOGIT))
     right = bounded(xp.where(t > 0.5, chance, 1.0 - chance), 1e-6, 1.0)
     return total(weight * xp.log(right)), a, here, inverted

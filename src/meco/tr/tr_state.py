@@ -9,6 +9,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
 from meco.tr.merit import Weights
+from meco.tr.noise import Noise
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
@@ -30,10 +31,23 @@ class TrState:
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
     rough: Roughness  # of each function
+    noise: Noise  # of the values
     probed: Array  # [B] whether the last point was to tell where evaluations fail
     strategy: Strategy | None  # of TR-ES
 
-    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "probed", "strategy")
+    remembers = (
+        "archive",
+        "region",
+        "r2",
+        "counts",
+        "told",
+        "told_array",
+        "first_width",
+        "rough",
+        "noise",
+        "probed",
+        "strategy",
+    )
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
@@ -65,8 +79,8 @@ class TrState:
         functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
-            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none), none > 0.0,
-            strategy,
+            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
+            Noise.begin(none, functions, task.steady), none > 0.0, strategy,
         )  # fmt: skip
 
     def count(self, points: int) -> None:

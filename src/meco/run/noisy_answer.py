@@ -1,0 +1,79 @@
+"""The answer of a noisy run: the best by repeated calls, and how likely it keeps the constraints.
+
+A search that finds its function noisy spends its last calls on the points that are best by its models (tr/noise.py).
+Here the calls of each point are averaged. With n calls and the standard deviation s of one, pooled over all points
+that were called again, the mean of an inequality has the standard error s / sqrt(n):
+
+    P(feasible) = product over the inequalities of Phi((tolerance - mean) / (s / sqrt(n))).             (1)
+
+Success means that (1) is at least 0.95. Of an equality no probability is asked: its mean must be within the tolerance
+and two standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.evaluations import BestPoint, Evaluations
+from meco.run.point_means import PointMeans, average_calls
+
+SUCCESS_PROBABILITY = 0.95
+EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
+
+
+class NoisyAnswer(NamedTuple):
+    """A point with the means of its calls, the probability that it is feasible, its calls, and the standard errors of
+    f and of the constraints' means."""
+
+    point: BestPoint
+    probability: float
+    calls: int
+    error: float
+    constraint_errors: np.ndarray
+
+
+def choose_noisy_answer(every: Evaluations, tolerances: tuple[Any, Any]) -> NoisyAnswer | None:
+    """The answer of a run whose repeated calls differ; None where no call was repeated, or all gave the same."""
+    if len(every) < 2 or len(np.unique(every.x, axis=0)) == len(every):
+        return None
+    found = average_calls(every)
+    again = found.calls > 1
+    deviations = [_pool(found, spread) for spread in found.spread]
+    if not again.any() or not any(np.any(d > 0.0) for d in deviations):
+        return None
+    enough = np.flatnonzero(found.calls >= max(2, (int(found.calls.max()) + 1) // 2))
+    chances = np.array([_probability(found, k, deviations, tolerances) for k in enough])
+    sure = chances >= SUCCESS_PROBABILITY
+    f = found.mean[0][enough]
+    at = int(np.argmin(np.where(sure, f, np.inf))) if sure.any() else int(np.argmax(chances))
+    k = int(enough[at])
+    g, h = found.mean[1][k], found.mean[2][k]
+    root = math.sqrt(found.calls[k])
+    point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, bool(sure[at]), True)
+    errors = np.concatenate([np.atleast_1d(deviations[1]), np.atleast_1d(deviations[2])]) / root
+    return NoisyAnswer(point, float(chances[at]), int(found.calls[k]), float(deviations[0]) / root, errors)
+
+
+def _pool(found: PointMeans, spread: np.ndarray) -> np.ndarray:
+    """Standard deviation of a single call, over all points that were called again, with room for having few."""
+    free = np.maximum(found.calls - 1, 0).astype(float)
+    total = free.sum()
+    weight = free.reshape(-1, *([1] * (spread.ndim - 1)))
+    return np.sqrt(np.sum(weight * spread**2, axis=0) / total) * (1.0 + 1.0 / (2.0 * total))
+
+
+def _probability(found: PointMeans, k: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> float:
+    """Eq. (1) of point number k; 0 where the mean of an equality is off."""
+    root = math.sqrt(found.calls[k])
+    g, h = found.mean[1][k], found.mean[2][k]
+    if np.any(np.abs(h) > np.asarray(tolerances[1]) + EQUALITY_ERRORS * deviations[2] / root):
+        return 0.0
+    room = np.asarray(tolerances[0]) - g
+    error = np.broadcast_to(deviations[1] / root, room.shape)
+    chance = 1.0
+    for gap, size in zip(room.tolist(), error.tolist()):
+        chance *= float(gap >= 0.0) if size <= 0.0 else 0.5 * math.erfc(-gap / (size * math.sqrt(2.0)))
+    return chance

@@ -1,0 +1,49 @@
+"""Points that were called several times, and the means of their calls."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.core.evaluation import Evaluation
+from meco.core.metrics import feasibility_first
+from meco.core.rule import best as best_of_order
+from meco.evaluations import Evaluations
+
+
+class PointMeans(NamedTuple):
+    """Distinct points [n, D]; of the calls of each how many [n], and means and spreads of f [n], g [n, p], h [n, q]."""
+
+    x: np.ndarray
+    calls: np.ndarray
+    mean: tuple[np.ndarray, np.ndarray, np.ndarray]
+    spread: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+    def best_index(self, tolerances: tuple[Any, Any], min_calls: int = 1) -> int | None:
+        """Index of the best by its means of those called at least so often; None where there is none."""
+        f, g, h = self.mean
+        ev = Evaluation.of(f[None], g[None], h[None], *tolerances)
+        few = (self.calls < min_calls)[None]
+        return None if few.all() else int(best_of_order(feasibility_first(ev).last_where(few))[0])
+
+
+def average_calls(every: Evaluations) -> PointMeans:
+    """The means of all points with an answer; the spread is the standard deviation of a sample, 0 of one call."""
+    good = np.flatnonzero(~every.failed)
+    x, index, calls = np.unique(every.x[good], axis=0, return_inverse=True, return_counts=True)
+    index = index.reshape(-1)
+
+    def mean_and_spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and spread of the calls of each point."""
+        wide = values[good].reshape(len(good), -1)
+        total = np.zeros((len(x), wide.shape[1]))
+        np.add.at(total, index, wide)
+        mean, square = total / calls[:, None], np.zeros_like(total)
+        np.add.at(square, index, (wide - mean[index]) ** 2)
+        spread = np.sqrt(square / np.maximum(calls - 1, 1)[:, None])
+        shape = (len(x), *values.shape[1:])
+        return mean.reshape(shape), spread.reshape(shape)
+
+    mean, spread = zip(*(mean_and_spread(v) for v in (every.f, every.g, every.h)))
+    return PointMeans(x, calls, mean, spread)

@@ -1,0 +1,223 @@
+"""Noise: values that differ from call to call, told apart from functions that are merely rough, and what follows.
+
+Rough functions (roughness.py) may be noisy ones. Where some have been rough for a while the centre is called once more:
+the same values show that nothing is noisy, others that something is. From then on
+
+    y = q(u) + b + noise,   noise of variance s^2 = eta (1 + tau) A^2,                                  (1)
+
+is fitted to the points around the centre, q of the process of quadratics of quadratic.py, eta and the amplitude A by
+leave-one-out likelihood, for each function. What (1) says of these points stands in the place of their values: the
+centre is the best by the models and not the luckiest, and a difference that noise explains decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from meco.core.arrays import Array, bounded, identities, inverse, maybe_any, namespace, nearest, rows, total, zeros_like
+from meco.core.evaluation import Evaluation
+from meco.tr.archive import PointArchive, as_evaluation, values_of
+from meco.tr.quadratic import covariance
+from meco.tr.region import Region, Source
+
+if TYPE_CHECKING:
+    from meco.tr.expectation import Expectation
+
+UNKNOWN, STEADY, NOISY = 0, 1, 2  # what is known of a run's values
+LEAST_ROUGHNESS = 1e-2  # eta of a function that may be noisy: regions shrink until noise is all that is left
+ROUGH_CHECKS = 3  # checks in a row that find a function rough before a call is spent on finding out
+FEWEST_CALLS = 50  # of a budget of which one call is spent on it
+NOISE_LEVELS = (1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0)  # eta
+OFFSET_VARIANCE = 1e4  # of b, in units of the process
+SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
+LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
+SAME_SHARE = 1e-13  # of a value, within which two are the same
+FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and calls at most
+FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
+
+
+class Noise(NamedTuple):
+    """What is known [B], checks in a row that found a function rough [B], whether a call was repeated to find out [B],
+    and the standard deviation of each function [B, F]: 0 where there is none."""
+
+    known: Array
+    rough_checks: Array
+    asked: Array
+    deviation: Array
+
+    @classmethod
+    def begin(cls, like: Array, functions: Array, steady: bool) -> Noise:
+        """Of runs like [B] with functions [B, F]; steady: values are known not to be noisy."""
+        xp = namespace(like)
+        none = xp.astype(zeros_like(like), xp.int64)
+        return cls(none + (STEADY if steady else UNKNOWN), none, none > 0, functions * 0.0)
+
+    @property
+    def noisy(self) -> Array:
+        """Runs [B] whose values are noisy."""
+        return self.known == NOISY
+
+    def checked(self, eta: Array, smooth: Array) -> Noise:
+        """After another check of how rough the functions are: eta [B, F], smooth [B or 1]."""
+        xp = namespace(eta)
+        rough = xp.any((eta >= LEAST_ROUGHNESS) & (eta > smooth[:, None]), axis=-1)
+        return self._replace(rough_checks=xp.where(rough, self.rough_checks + 1, 0))
+
+    @property
+    def due(self) -> Array:
+        """Runs [B] in which a call is to be repeated, to find out."""
+        return (self.known == UNKNOWN) & (self.rough_checks >= ROUGH_CHECKS)
+
+    def compared(self, before: Array, now: Array, usable: Array) -> Noise:
+        """After a call that was asked for again gave values now [B, F] in place of before [B, F]."""
+        xp = namespace(now)
+        close = xp.abs(now - before) <= SAME_SHARE * (xp.abs(now) + xp.abs(before))
+        same = xp.all(close, axis=-1)
+        told = self.asked & usable
+        known = xp.where(told, xp.where(same, STEADY, NOISY), self.known)
+        return self._replace(known=known, asked=self.asked & False)
+
+
+class SmoothedArchive:
+    """Evaluated points as fit_models() reads an archive, with values from (1) in the place of noisy ones."""
+
+    def __init__(self, archive: PointArchive, y: Array) -> None:
+        self.x, self.y, self.failed, self.restart_index = archive.x, y, archive.failed, archive.restart_index
+        self.n_ineq = archive.n_ineq
+
+    def evaluation(self) -> Evaluation:
+        """The values as a rule reads them."""
+        return as_evaluation(self.y, self.n_ineq, self.failed)
+
+
+def smooth_archive(
+    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, budget: int
+) -> tuple[SmoothedArchive, Noise]:
+    """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
+
+    With the margin a point whose constraints are 0 will be known to keep them after the last calls of the run.
+    """
+    y, deviation = smooth_values(archive, region, noise, tau, points)
+    count, xp = archive.n_ineq, namespace(y)
+    margin = FEASIBLE_DEVIATIONS / math.sqrt(final_calls(budget)) * deviation[:, 1 : 1 + count]
+    y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
+    return SmoothedArchive(archive, y), noise._replace(deviation=deviation)
+
+
+def smooth_values(archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int) -> tuple[Array, Array]:
+    """Values [B, n, F] of all points by (1), for the noisy runs, and the deviation of each function [B, F].
+
+    Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
+    """
+    xp = namespace(archive.x)
+    apart = (archive.x - region.centre[:, None, :]) / region.width_in_force[:, None, :]
+    square = xp.where(archive.failed, xp.inf, total(apart * apart))
+    near = nearest(square, min(points, square.shape[1]))
+    there = xp.isfinite(rows(square, near))
+    taken = xp.astype(there, archive.x.dtype)
+    u = xp.where(there[..., None], rows(apart, near), 0.0)
+    spread = xp.sqrt(total(taken * total(u * u)) / bounded(total(taken), 1.0, math.inf))
+    u = u / xp.where(spread > 0.0, spread, 1.0)[:, None, None]
+    values = rows(archive.y, near)
+    middle = total(taken[..., None] * values, 1) / bounded(total(taken), 1.0, math.inf)[:, None]
+    y = xp.where(there[..., None], values - middle[:, None, :], 0.0)
+    base = (covariance(u, u, tau) + OFFSET_VARIANCE) * taken[:, :, None] * taken[:, None, :]
+    best = [zeros_like(middle) - xp.inf, zeros_like(y), zeros_like(middle)]
+    for level in NOISE_LEVELS:
+        ridge = (level * (1.0 + tau))[:, None, None]
+        inverted = inverse(base + ridge * identities(1, base.shape[1], base))
+        weights = inverted @ y
+        diagonal = xp.linalg.diagonal(inverted)
+        amplitude = (
+            total(taken[..., None] * weights * weights / diagonal[..., None], 1)
+            / bounded(total(taken), 1.0, math.inf)[:, None]
+        )
+        likely = 0.5 * total(taken * xp.log(diagonal))[:, None] - 0.5 * total(taken)[:, None] * xp.log(
+            bounded(amplitude, 1e-300, math.inf)
+        )
+        better = likely > best[0]
+        deviation = xp.sqrt(level * (1.0 + tau)[:, None] * amplitude)
+        best = [
+            xp.where(better, likely, best[0]),
+            xp.where(better[:, None, :], base @ weights, best[1]),
+            xp.where(better, deviation, best[2]),
+        ]
+    smooth, deviation = best[1] + middle[:, None, :], best[2]
+    numbers = xp.arange(square.shape[1], dtype=near.dtype, device=near.device)
+    place = xp.astype((near[:, :, None] == numbers) & there[..., None], archive.x.dtype)  # [B, m, n]
+    among = total(place, 1)[..., None] > 0.0
+    count = archive.n_ineq + 1
+    worse = xp.concat([archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], -1)
+    made = xp.where(among, place.mT @ xp.where(there[..., None], smooth, 0.0), worse)
+    wide = noise.noisy[:, None, None]
+    return xp.where(wide, made, archive.y), xp.where(noise.noisy[:, None], deviation, 0.0)
+
+
+def compare_repeated(noise: Noise, archive: PointArchive, x: Array, ev: Evaluation) -> Noise:
+    """What a call at x [B, D] that was asked for again tells: its first values are in the archive."""
+    xp = namespace(x)
+    same = xp.all(archive.x == x[:, None, :], axis=-1) & ~archive.failed
+    before = rows(archive.y, xp.argmax(xp.astype(same, xp.int64), axis=-1)[:, None])[:, 0, :]
+    return noise.compared(before, values_of(ev)[:, 0, :], xp.any(same, axis=-1) & ~ev.failed[:, 0])
+
+
+def merit_deviation(noise: Noise, made: Expectation, multipliers: Array) -> Array:
+    """Standard deviation of the merit [B], where only constraints that hold f back, by multipliers [B, C], count."""
+    xp = namespace(multipliers)
+    pull = xp.where(multipliers != 0.0, made.weights.w, 0.0) * noise.deviation[:, 1:]
+    return xp.sqrt(noise.deviation[:, 0] ** 2 + total(pull * pull))
+
+
+def drop_insignificant(
+    noise: Noise, made: Expectation, multipliers: Array, y: Array, merits: Array
+) -> tuple[Array, Array]:
+    """Values y [B, k, F] and merits [B, k] as a step is judged: what noise explains is as it was expected.
+
+    Other points of the iteration, of which nothing was expected, count as worse by two deviations.
+    """
+    xp = namespace(merits)
+    deviation = merit_deviation(noise, made, multipliers)[:, None]
+    expected = (made.merit - made.foreseen)[:, None]
+    first = expected + _beyond(merits[:, :1] - expected, SIGNIFICANT * deviation)
+    judged = xp.concat([first, merits[:, 1:] + SIGNIFICANT * deviation], axis=1)
+    judged = xp.where(noise.noisy[:, None] & xp.isfinite(merits), judged, merits)
+    step = made.value + _beyond(y[:, 0, :] - made.value, SIGNIFICANT * noise.deviation)
+    step = xp.where(noise.noisy[:, None], step, y[:, 0, :])
+    return xp.concat([step[:, None, :], y[:, 1:, :]], axis=1), judged
+
+
+def _beyond(off: Array, room: Array) -> Array:
+    """What is left of differences beyond a room on either side."""
+    xp = namespace(off)
+    return xp.where(off > room, off - room, xp.where(off < -room, off + room, 0.0))
+
+
+def keep_radius(noise: Noise, made: Expectation, before: Region, after: Region) -> Region:
+    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise."""
+    xp = namespace(after.delta)
+    deviation = merit_deviation(noise, made, before.multipliers)
+    lost = noise.noisy & (made.f_change < LEAST_CHANGE * deviation) & (after.delta < before.delta)
+    source = xp.where(lost & (after.next_source == Source.RESTART), Source.STEP, after.next_source)
+    return after._replace(delta=xp.where(lost, before.delta, after.delta), next_source=source)
+
+
+def final_calls(budget: int) -> int:
+    """Calls at the end of a noisy run that confirm its answer."""
+    return min(MOST_FINAL, max(3, int(FINAL_SHARE * budget)))
+
+
+def repeat_best(x: Array, source: Array, where: Array, best: Array, kind: int) -> tuple[Array, Array]:
+    """Points x [B, k, D] and sources [B, k], the first of them replaced by the best [B, D] of runs where it holds."""
+    xp = namespace(x)
+    first = xp.where(where[:, None], best, x[:, 0, :])
+    of = xp.where(where, kind, source[:, 0])
+    return (
+        xp.concat([first[:, None, :], x[:, 1:, :]], axis=1),
+        xp.concat([of[:, None], source[:, 1:]], axis=1),
+    )
+
+
+def some_noisy(noise: Noise) -> bool:
+    """Whether any run may be noisy."""
+    return maybe_any(noise.noisy)
