@@ -45,7 +45,7 @@ def choose_noisy_answer(every: Evaluations, tolerances: tuple[Any, Any]) -> Nois
     if not again.any() or not any(np.any(d > 0.0) for d in deviations):
         return None
     enough = np.flatnonzero(found.calls >= max(2, (int(found.calls.max()) + 1) // 2))
-    chances = np.array([_probability(found, k, deviations, tolerances) for k in enough])
+    chances = np.array([_probability(found, k, deviations, tolerances) for k in enough.tolist()])
     sure = chances >= SUCCESS_PROBABILITY
     f = found.mean[0][enough]
     at = int(np.argmin(np.where(sure, f, np.inf))) if sure.any() else int(np.argmax(chances))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, bounded, namespace
+from meco.core.arrays import Array, bounded, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
@@ -28,6 +28,7 @@ class PointArchive:
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
+        self.intact = ev.intact  # whether every point is known not to have failed
         self._arrays = list(_point_columns(x, ev, restart_index))
         self._next = namespace(x).full(
             (1, 1), self.count, dtype=restart_index.dtype, device=x.device
@@ -44,6 +45,7 @@ class PointArchive:
     def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
         """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
         new, count = _point_columns(x, ev, restart_index), x.shape[1]
+        self.intact = self.intact and ev.intact
         self.reserve(count)
         if not self.has_room(count):
             self._put_rows(
@@ -102,6 +104,11 @@ class PointArchive:
         """The filled rows of X, Y, FAILED or RESTART; on a device all rows."""
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
+
+    @property
+    def some_failed(self) -> bool:
+        """Whether any point may have failed: exact in NumPy; on a device what the evaluations are known to be."""
+        return maybe_any(self.failed) if self.on_host else not self.intact
 
     def newest(self, count: int) -> Array:
         """Which rows hold the newest points, where none has been replaced yet: [1, n]."""

@@ -51,7 +51,6 @@ from meco.tr.noise import (
     keep_radius,
     repeat_best,
     smooth_archive,
-    some_noisy,
 )
 from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
@@ -238,7 +237,8 @@ class TrustRegion(Engine):
         if self.generation > 1:  # a star alone cannot tell
             smooth = self._values_in_force().roughness
             self.state.rough = estimate_roughness(local.fit, smooth, self.state.rough.lately)
-            self.state.noise = self.state.noise.checked(self.state.rough.eta, smooth)
+            if not self.task.steady:
+                self.state.noise = self.state.noise.checked(self.state.rough.eta, smooth, local.span, self.archive.y)
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
@@ -251,9 +251,9 @@ class TrustRegion(Engine):
         return self.generation == 1 or parts[0] < parts[1]
 
     def _read_archive(self, values: ControlValues, size: int) -> tuple[Any, Array]:
-        """The points that models are fitted to, and eta of each function; of noisy runs values are what neighbours say."""
+        """The points that models are fitted to, and eta of each function; noisy runs have values that were smoothed."""
         state = self.state
-        if not some_noisy(state.noise):
+        if not self._may_be_noisy():
             return state.archive, state.rough.eta
         smoothed, state.noise = smooth_archive(
             state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget
@@ -261,10 +261,14 @@ class TrustRegion(Engine):
         eta = state.rough.eta
         return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 
+    def _may_be_noisy(self) -> bool:
+        """Whether the values of some run may be noisy."""
+        return not self.task.steady and maybe_any(self.state.noise.noisy)
+
     def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
-        """The points of an iteration, the first of them at the centre again where noise is to be found out or averaged."""
+        """The points of an iteration, the first of them at the centre again to find noise out, or to average it."""
         noise, budget = self.state.noise, self.task.budget
-        if budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
+        if self.task.steady or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
             return x, source
         due = noise.due
         self.state.noise = noise._replace(asked=due)
@@ -273,7 +277,7 @@ class TrustRegion(Engine):
 
     def _learn_failures(self) -> FailureModel | None:
         """Where evaluations around the centre fail; None while none has."""
-        if not maybe_any(self.archive.failed):
+        if not self.archive.some_failed:
             return None
         return fit_nearby(self.archive, self.region.centre, self.region.width_in_force, model_size(self.task.dim))
 
@@ -326,7 +330,7 @@ class TrustRegion(Engine):
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
-        if maybe_any(state.noise.asked):
+        if not self.task.steady and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         merits = MERIT.key(ev, made.weights).minor
@@ -337,10 +341,10 @@ class TrustRegion(Engine):
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
         y, judged, before = values_of(ev), merits, state.region
-        if some_noisy(state.noise):
+        if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
         state.region = update_region(before, made, y, judged, late, least, values, most, kept)
-        if some_noisy(state.noise):
+        if self._may_be_noisy():
             state.region = keep_radius(state.noise, made, before, state.region)
 
     def _restart_radius(self, values: ControlValues) -> Array:
@@ -349,10 +353,9 @@ class TrustRegion(Engine):
         xp = namespace(delta)
         rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
         least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
-        if maybe_any(self.archive.failed):
-            least = xp.where(
-                touches_failure(self.archive, self.region), xp.maximum(least, BORDER_RESTART_RADIUS), least
-            )
+        if self.archive.some_failed:
+            wide = xp.maximum(least, zeros_like(least) + BORDER_RESTART_RADIUS)
+            least = xp.where(touches_failure(self.archive, self.region), wide, least)
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable

@@ -1,12 +1,13 @@
 """Steps, restarts and further points that weigh the probability of failure (failures.py).
 
 Where a step is likely to fail, the program is solved again beside a plane, through where the way to it passes one of a
-few levels of that probability P: searches can follow a border, and end on it. Of these steps the one is taken that promises most,
+few levels of that probability P: searches can follow a border, and end on it. Of these steps the one is taken that
+promises most,
 
-    (what is foreseen) (1 - P)^4.                                                                       (1)
+    (what is foreseen) (1 - P)^6.                                                                       (1)
 
-On the way from a point that did not fail to one that did, with nothing known in between, (1) goes a fifth of it: one
-step of five fails, and the gap closes nearly as fast as by halving it, where every second one would.
+On the way from a point that did not fail to one that did, with nothing known in between, (1) goes a seventh of it: one
+step of seven fails, and the gap still closes half as fast as by halving it, where every second one would.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from meco.core.arrays import Array, bounded, identities, inverse, maybe_any, namespace, nearest, rows, total, zeros_like
+from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive, as_evaluation, values_of
 from meco.tr.quadratic import covariance
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 UNKNOWN, STEADY, NOISY = 0, 1, 2  # what is known of a run's values
 LEAST_ROUGHNESS = 1e-2  # eta of a function that may be noisy: regions shrink until noise is all that is left
-ROUGH_CHECKS = 3  # checks in a row that find a function rough before a call is spent on finding out
-FEWEST_CALLS = 50  # of a budget of which one call is spent on it
+LEAST_SHARE = 1e-7  # of the largest value, below which changes are at rounding
+ROUGH_CHECKS = 4  # checks, more than found all smooth, that find a function rough before a call is spent on it
+FEWEST_CALLS = 100  # of a budget of which one call is spent on it
 NOISE_LEVELS = (1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0)  # eta
 OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
@@ -38,7 +39,7 @@ FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 
 
 class Noise(NamedTuple):
-    """What is known [B], checks in a row that found a function rough [B], whether a call was repeated to find out [B],
+    """What is known [B], how many more checks found a function rough than not [B], whether a call was repeated to find out [B],
     and the standard deviation of each function [B, F]: 0 where there is none."""
 
     known: Array
@@ -58,11 +59,18 @@ class Noise(NamedTuple):
         """Runs [B] whose values are noisy."""
         return self.known == NOISY
 
-    def checked(self, eta: Array, smooth: Array) -> Noise:
-        """After another check of how rough the functions are: eta [B, F], smooth [B or 1]."""
+    def checked(self, eta: Array, smooth: Array, span: Array, y: Array) -> Noise:
+        """After another check of how rough the functions are: eta [B, F], smooth [B or 1].
+
+        span [B, F] is what they change by among the fitted points, y [B, n, F] are all values: changes at rounding are
+        no noise.
+        """
         xp = namespace(eta)
-        rough = xp.any((eta >= LEAST_ROUGHNESS) & (eta > smooth[:, None]), axis=-1)
-        return self._replace(rough_checks=xp.where(rough, self.rough_checks + 1, 0))
+        size = xp.max(xp.abs(y), axis=1)
+        rough = (eta >= LEAST_ROUGHNESS) & (eta > smooth[:, None]) & (span > LEAST_SHARE * size)
+        more = self.rough_checks + 1
+        fewer = xp.where(self.rough_checks > 0, self.rough_checks - 1, 0)
+        return self._replace(rough_checks=xp.where(xp.any(rough, axis=-1), more, fewer))
 
     @property
     def due(self) -> Array:
@@ -148,7 +156,9 @@ def smooth_values(archive: PointArchive, region: Region, noise: Noise, tau: Arra
     place = xp.astype((near[:, :, None] == numbers) & there[..., None], archive.x.dtype)  # [B, m, n]
     among = total(place, 1)[..., None] > 0.0
     count = archive.n_ineq + 1
-    worse = xp.concat([archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], -1)
+    worse = xp.concat(
+        [archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], axis=-1
+    )
     made = xp.where(among, place.mT @ xp.where(there[..., None], smooth, 0.0), worse)
     wide = noise.noisy[:, None, None]
     return xp.where(wide, made, archive.y), xp.where(noise.noisy[:, None], deviation, 0.0)
@@ -216,8 +226,3 @@ def repeat_best(x: Array, source: Array, where: Array, best: Array, kind: int) -
         xp.concat([first[:, None, :], x[:, 1:, :]], axis=1),
         xp.concat([of[:, None], source[:, 1:]], axis=1),
     )
-
-
-def some_noisy(noise: Noise) -> bool:
-    """Whether any run may be noisy."""
-    return maybe_any(noise.noisy)

@@ -106,7 +106,7 @@ class ModelPoints:
         """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
-        if maybe_any(state.archive.failed):
+        if state.archive.some_failed:
             u = likely_restart(
                 fit_everywhere(state.archive, state.first_width), u,
                 lambda v: restart_point(state.archive, region, v, values.restart_distance, spacing, self.task.walls),
