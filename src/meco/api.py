@@ -43,7 +43,7 @@ def minimize(
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: None = None,
-    noise: None = None,
+    noise: bool | None = None,
 ) -> Result:
     """Minimise a black box in a box, under constraints, with a fixed number of evaluations.
 
@@ -76,7 +76,8 @@ def minimize(
         callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Reserved for constraints that cost nothing.
-        noise: Reserved for what is known of noise.
+        noise: What is known of noise: False, calls of one point give the same values; True, they do not. Left open,
+            methods of the TR family spend one call on finding out where a function looks as if it were noisy.
 
     Ctrl-C stops the run after the evaluation that is under way and returns the best point so far.
 
@@ -86,11 +87,13 @@ def minimize(
         >>> result.feasible
         True
     """
-    _refuse_reserved(cheap=cheap, noise=noise)
+    _refuse_reserved(cheap=cheap)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
-    asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
+    asked: dict[str, Any] = {
+        "budget": budget, "seed": seed, "method": method, "tolerances": tolerances, "noise": noise,
+    }  # fmt: skip
     if saved is not None and saved.resume:
         asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
@@ -142,8 +145,8 @@ def _fill_from_folder(
     before, asked = read_recorded_inputs(saved.folder), dict(asked)
     if not before:
         return asked, pool, on_error
-    for key in ("budget", "seed"):
-        asked[key] = before[key] if asked[key] is None else asked[key]
+    for key in ("budget", "seed", "noise"):
+        asked[key] = before.get(key) if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
         asked["tolerances"] = tolerances_from_inputs(before)
     batch = before["options"].get("batch")

@@ -69,6 +69,7 @@ class Optimizer:
         seed: Any = None,
         tolerances: float | dict[str, float] | Tolerances | None = None,
         workers: int | Workers = 1,
+        noise: bool | None = None,
     ) -> None:
         pool = Workers.read(workers)
         self.request = make_request(
@@ -80,6 +81,7 @@ class Optimizer:
             evaluated=evaluated,
             tolerances=tolerances,
             workers=pool,
+            noise=noise,
         )
         for note in self.request.notes:
             warn_user(note)
@@ -254,6 +256,7 @@ class Optimizer:
                 seed=inputs["seed"],
                 tolerances=tolerances_from_inputs(inputs),
                 workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
+                noise=inputs.get("noise"),
             )
             if search.asynchronous:
                 search._resume_asynchronous(told, outstanding)

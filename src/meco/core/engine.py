@@ -48,7 +48,7 @@ class Task:
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
     lengths: np.ndarray | None = None  # typical length of each variable around x0, in the unit cube, [D]
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
-    steady: bool = False  # whether values are known to be the same at every call of a point
+    noisy: bool | None = None  # whether calls of one point differ; None: not known
     range: SearchRange | None = None  # where a bound is infinite, which InfiniteBounds allows; of tasks with one run
 
     @classmethod
@@ -70,7 +70,7 @@ class Task:
             lengths=None if x0 is None else source.box.typical_lengths(to_numpy(x0)[0]),
             tolerances=source.tolerances,
             range=source.box.range,
-            steady=True,
+            noisy=False,
         )
 
     @property

@@ -21,6 +21,7 @@ CONTROL_LINES = (
     ("share", "share of the evolution strategy"),
     ("action", "action"),
     ("feasible_share", "feasible share"),
+    ("failed_share", "share of failed calls"),
 )
 
 
@@ -147,13 +148,18 @@ def violation_figure(result: Any) -> Figure | None:
     return Figure("violation", "Violation", panels, caption, legend) if panels else None
 
 
+def _says_something(name: str, values: np.ndarray) -> bool:
+    """Whether a curve is drawn: that of failed calls only where some failed."""
+    return name != "failed_share" or bool(np.any(values > 0))
+
+
 def controls_figure(result: Any) -> Figure | None:
     """What was set, what share was feasible, and the radius of a trust region; None where nothing changed.
 
     Controls that were 0 all along are not drawn.
     """
     trace = result.trace
-    shown = [(key, label) for key, label in CONTROL_LINES if key in trace]
+    shown = [(key, label) for key, label in CONTROL_LINES if key in trace and _says_something(key, trace[key])]
     shown = shown if any(np.any(trace[key]) for key, _ in shown) else []
     lines: list[Mark] = [Line(*_step_curve(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip

@@ -20,7 +20,7 @@ from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.methods import METHODS, methods_that_offer
 from meco.options import Method, Tolerances, Workers
-from meco.read_numbers import read_whole_number
+from meco.read_numbers import read_flag, read_whole_number
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import check_constraint_names, resolve_tolerances_by_name, strictest_tolerance
@@ -51,6 +51,7 @@ class Request:
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
     hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     linear_rows: tuple[Row, ...] = ()  # linear constraints
+    noise: bool | None = None  # whether calls of one point differ; None: not known
 
     @cached_property
     def lower(self) -> np.ndarray:
@@ -154,7 +155,7 @@ class Request:
                 "keep_feasible": kept,
                 "names": list(self.constraint_names),
             },
-        }
+        } | ({} if self.noise is None else {"noise": self.noise})
 
 
 def _finite_or_none(end: float) -> float | None:
@@ -182,6 +183,7 @@ def make_request(
     evaluated: Any = None,
     tolerances: Any = None,
     workers: Workers | None = None,
+    noise: bool | None = None,
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent.
 
@@ -217,6 +219,7 @@ def make_request(
         known,
         allowed,
         notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
+        noise=None if noise is None else read_flag(noise, "noise"),
     )
     if any(variable.infinite for variable in variables.each):
         _check_infinite_bounds(request)

@@ -50,6 +50,7 @@ def make_search(
         lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
         range=box.range,
+        noisy=request.noise,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
     rows = offered(engine, LinearRows)

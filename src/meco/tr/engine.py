@@ -52,7 +52,7 @@ from meco.tr.noise import (
     repeat_best,
     smooth_archive,
 )
-from meco.tr.proposal_counts import add_points
+from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.quadratic import explained_share
@@ -237,7 +237,7 @@ class TrustRegion(Engine):
         if self.generation > 1:  # a star alone cannot tell
             smooth = self._values_in_force().roughness
             self.state.rough = estimate_roughness(local.fit, smooth, self.state.rough.lately)
-            if not self.task.steady:
+            if self.task.noisy is not False:
                 self.state.noise = self.state.noise.checked(self.state.rough.eta, smooth, local.span, self.archive.y)
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
@@ -263,12 +263,12 @@ class TrustRegion(Engine):
 
     def _may_be_noisy(self) -> bool:
         """Whether the values of some run may be noisy."""
-        return not self.task.steady and maybe_any(self.state.noise.noisy)
+        return self.task.noisy is not False and maybe_any(self.state.noise.noisy)
 
     def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
         """The points of an iteration, the first of them at the centre again to find noise out, or to average it."""
         noise, budget = self.state.noise, self.task.budget
-        if self.task.steady or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
+        if self.task.noisy is False or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
             return x, source
         due = noise.due
         self.state.noise = noise._replace(asked=due)
@@ -330,7 +330,7 @@ class TrustRegion(Engine):
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
-        if not self.task.steady and maybe_any(state.noise.asked):
+        if self.task.noisy is not False and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         merits = MERIT.key(ev, made.weights).minor
@@ -361,12 +361,13 @@ class TrustRegion(Engine):
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
 
     def trace(self) -> dict[str, Array]:
-        """Radius, controls and weights of each run, its restarts, its models' leave-one-out R^2, the last source."""
+        """Radius, controls and weights of each run, its restarts, its models' leave-one-out R^2, failed calls, the last source."""
         state, region = self.state, self.region
         source = region.next_source if self.asked is None else self.asked.expectation.source[:, 0]
         found = {
             "delta": region.delta, "theta": self.theta(), "source": source, "restarts": region.restart_index,
-            "r2_f": state.r2[0], "r2_c": state.r2[1], **MERIT.trace(region.weights),
+            "r2_f": state.r2[0], "r2_c": state.r2[1], "failed_share": failed_share(state.counts),
+            **MERIT.trace(region.weights),
         }  # fmt: skip
         if state.strategy is not None:
             found |= {"share": self._share_in_force(), "sigma": state.strategy.distribution.sigma}

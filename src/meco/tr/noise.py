@@ -39,8 +39,8 @@ FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 
 
 class Noise(NamedTuple):
-    """What is known [B], how many more checks found a function rough than not [B], whether a call was repeated to find out [B],
-    and the standard deviation of each function [B, F]: 0 where there is none."""
+    """What is known [B], how many more checks found a function rough than not [B], whether a call is being repeated to
+    find out [B], and the standard deviation of each function [B, F]: 0 where there is none."""
 
     known: Array
     rough_checks: Array
@@ -48,11 +48,11 @@ class Noise(NamedTuple):
     deviation: Array
 
     @classmethod
-    def begin(cls, like: Array, functions: Array, steady: bool) -> Noise:
-        """Of runs like [B] with functions [B, F]; steady: values are known not to be noisy."""
+    def begin(cls, like: Array, functions: Array, noisy: bool | None) -> Noise:
+        """Of runs like [B] with functions [B, F]; noisy: whether values are, where that is known."""
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
-        return cls(none + (STEADY if steady else UNKNOWN), none, none > 0, functions * 0.0)
+        return cls(none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy], none, none > 0, functions * 0.0)
 
     @property
     def noisy(self) -> Array:

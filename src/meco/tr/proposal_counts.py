@@ -37,6 +37,13 @@ def add_points(counts: Array, source: Array, gained: Array, ev: Evaluation) -> A
     return counts + xp.sum(xp.astype(case[..., None] == cases, counts.dtype), axis=1)
 
 
+def failed_share(counts: Array) -> Array:
+    """Points that failed, by all points told, of counts [B, 32]: [B]."""
+    xp = namespace(counts)
+    told = xp.sum(counts, axis=-1)
+    return xp.sum(counts[:, 1::2], axis=-1) / xp.where(told > 0.0, told, 1.0)
+
+
 def sum_counts(counts: Array) -> ProposalCounts:
     """What the counts [B, 32] add up to."""
     xp = namespace(counts)

@@ -72,7 +72,10 @@ def compose_run_page(result: Any, title: str = "", author: str = "", notes: str 
 def _evidence_html(result: Any) -> str:
     """What the starts of the search tell of the answer, and the other minima with their designs."""
     every, run = result.evaluations, result.run
-    failed = f" {run.nfail} of {result.nfev} evaluations failed." if run.nfail else ""
+    share = run.nfail / max(1, result.nfev)
+    failed = f" {run.nfail} of {result.nfev} evaluations failed ({share:.0%})." if run.nfail else ""
+    if result.probability is not None:
+        failed += f" Calls of one point differ: x keeps the constraints with probability {result.probability:.3f}."
     said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
     if len(result.minima) < 2:
         return said

@@ -23,6 +23,7 @@ INPUTS = {
     "n_ineq": int,
     "n_eq": int,
     "asynchronous": bool,
+    "noise": Maybe(bool),
 }
 
 

@@ -34,6 +34,7 @@ RUN_JSON_FORM: dict[str, Any] = {
         "tolerances": {"ineq": object, "eq": object, "keep_feasible": object, "names": [str]},
         "on_error": Maybe(str),
         "asynchronous": Maybe(bool),
+        "noise": Maybe(bool),
     },
     "source": Maybe(
         {
