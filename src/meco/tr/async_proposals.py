@@ -198,8 +198,10 @@ class AsyncProposals:
         """Points of an iteration after which the engine is what it was."""
         engine, state = self.engine, self.engine.state
         region, r2, asked, noise, probed = state.region, state.r2, engine.asked, state.noise, state.probed
+        scale = state.failure_scale
         tickets = self._propose_iteration(self.batch)
         state.region, state.r2, engine.asked, state.noise, state.probed = region, r2, asked, noise, probed
+        state.failure_scale = scale
         return tickets
 
     def _propose_iteration(self, batch: int) -> list[Ticket]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, zeros_like
+from meco.core.arrays import Array, asarray_like, known_all, maybe_any, namespace, norm, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -196,7 +196,7 @@ class TrustRegion(Engine):
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
-        failures = self._learn_failures()
+        failures = self._learn_failures(batch)
         if failures is not None:
             at_centre = merit(sub.value, sub.n_ineq, step.weights)
             step, sub, probes = weigh_failures(
@@ -275,11 +275,16 @@ class TrustRegion(Engine):
         last = self.state.told_array >= budget - final_calls(budget)
         return repeat_best(x, source, due | (noise.noisy & last), centre, Source.GEOMETRY)
 
-    def _learn_failures(self) -> FailureModel | None:
-        """Where evaluations around the centre fail; None while none has."""
-        if not self.archive.some_failed:
+    def _learn_failures(self, batch: int) -> FailureModel | None:
+        """Where evaluations around the centre fail; None while none has. Scales are found with every check of models."""
+        state, size = self.state, model_size(self.task.dim)
+        if not state.archive.some_failed:
             return None
-        return fit_nearby(self.archive, self.region.centre, self.region.width_in_force, model_size(self.task.dim))
+        known = not self._model_check_is_due(batch) and known_all(state.failure_scale[0] > 0.0)
+        width, scale = state.region.width_in_force, state.failure_scale if known else None
+        found = fit_nearby(state.archive, state.region.centre, width, size, scale)
+        state.failure_scale = found.length, found.amplitude
+        return found
 
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius."""
@@ -361,7 +366,7 @@ class TrustRegion(Engine):
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
 
     def trace(self) -> dict[str, Array]:
-        """Radius, controls and weights of each run, its restarts, its models' leave-one-out R^2, failed calls, the last source."""
+        """Radius, controls and weights of each run, its restarts, R^2 of its models, failed calls, the last source."""
         state, region = self.state, self.region
         source = region.next_source if self.asked is None else self.asked.expectation.source[:, 0]
         found = {

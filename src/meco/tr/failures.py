@@ -90,10 +90,12 @@ class FailureModel(NamedTuple):
         return (z[:, :dim] - z[:, dim:]) / (2.0 * step)
 
 
-def fit_failures(x: Array, failed: Array, taken: Array, centre: Array, unit: Array) -> FailureModel:
+def fit_failures(
+    x: Array, failed: Array, taken: Array, centre: Array, unit: Array, scale: tuple[Array, Array] | None = None
+) -> FailureModel:
     """The most likely (3) of points x [B, m, D] of which some failed [B, m]; those not taken [B, m] tell nothing.
 
-    Distances are measured in units [B, D].
+    Distances are measured in units [B, D]. scale is l and A [B] where these were found before.
     """
     xp = namespace(x)
     weight, t = xp.astype(taken, x.dtype), xp.astype(failed, x.dtype)
@@ -105,15 +107,15 @@ def fit_failures(x: Array, failed: Array, taken: Array, centre: Array, unit: Arr
     u, scaled = u / spread[:, None, None], unit * spread[:, None]
     prior, square = _logit(rate), _squares(u, u)
     best: tuple[Array, ...] | None = None
-    for length in LENGTHS:
-        for steepness in STEEPNESS:
-            size, top = zeros_like(rate) + length, zeros_like(rate) + steepness * length
-            found = (*_fit(square, t, weight, prior, size, top), size, top)
-            if best is None:
-                best = found
-                continue
-            better = found[0] > best[0]
-            best = tuple(_choose(better, new, old) for new, old in zip(found, best))
+    none = zeros_like(rate)
+    grid = [(none + length, none + length * steep) for length in LENGTHS for steep in STEEPNESS]
+    for size, top in grid if scale is None else [scale]:
+        found = (*_fit(square, t, weight, prior, size, top), size, top)
+        if best is None:
+            best = found
+            continue
+        better = found[0] > best[0]
+        best = tuple(_choose(better, new, old) for new, old in zip(found, best))
     assert best is not None
     likely, a, here, inverted, size, top = best
     others = (bad[:, None] - t + 0.5) / bounded(count, 1.0, math.inf)[:, None]
@@ -200,10 +202,13 @@ def _logit(p: Array) -> Array:
     return namespace(p).log(p / (1.0 - p))
 
 
-def fit_nearby(archive: PointArchive, centre: Array, width: Array, points: int) -> FailureModel:
+def fit_nearby(
+    archive: PointArchive, centre: Array, width: Array, points: int, scale: tuple[Array, Array] | None = None
+) -> FailureModel:
     """From the points nearest to the centre [B, D], in widths [B, D]: so many that failed, and as many that did not.
 
     The newest that failed are among them wherever they lie: a step to the same place would be as near as they are.
+    scale is as in fit_failures().
     """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
@@ -215,7 +220,7 @@ def fit_nearby(archive: PointArchive, centre: Array, width: Array, points: int) 
     index = xp.concat(near, axis=1)
     taken = xp.isfinite(xp.concat([rows(part, at) for part, at in zip((good, bad, newest), near)], axis=1))
     x = xp.where(taken[..., None], rows(archive.x, index), centre[:, None, :])
-    return fit_failures(x, rows(archive.failed, index) & taken, taken, centre, width)
+    return fit_failures(x, rows(archive.failed, index) & taken, taken, centre, width, scale)
 
 
 def fit_everywhere(archive: PointArchive, width: Array) -> FailureModel:

@@ -32,22 +32,14 @@ class TrState:
     first_width: Array  # [B, D] of the first region
     rough: Roughness  # of each function
     noise: Noise  # of the values
+    failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
     probed: Array  # [B] whether the last point was to tell where evaluations fail
     strategy: Strategy | None  # of TR-ES
 
     remembers = (
-        "archive",
-        "region",
-        "r2",
-        "counts",
-        "told",
-        "told_array",
-        "first_width",
-        "rough",
-        "noise",
-        "probed",
-        "strategy",
-    )
+        "archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "noise", "failure_scale",
+        "probed", "strategy",
+    )  # fmt: skip
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
@@ -80,7 +72,7 @@ class TrState:
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            Noise.begin(none, functions, task.noisy), none > 0.0, strategy,
+            Noise.begin(none, functions, task.noisy), (none, none), none > 0.0, strategy,
         )  # fmt: skip
 
     def count(self, points: int) -> None:
