@@ -51,7 +51,9 @@ def test_a_rough_function_costs_at_most_one_call():
 
 
 def test_where_nothing_is_noisy_the_points_are_those_without_the_feature():
-    fun = lambda x: (float(x @ x + x[0] ** 4), [1.0 - x.sum()])
+    def fun(x):
+        return float(x @ x + x[0] ** 4), [1.0 - x.sum()]
+
     left, told = (meco.minimize(fun, [(-2, 3)] * 3, budget=150, seed=2, noise=n) for n in (None, False))
     assert_array_equal(left.evaluations.x, told.evaluations.x)
 

@@ -276,7 +276,7 @@ class TrustRegion(Engine):
         return repeat_best(x, source, due | (noise.noisy & last), centre, Source.GEOMETRY)
 
     def _learn_failures(self, batch: int) -> FailureModel | None:
-        """Where evaluations around the centre fail; None while none has. Scales are found with every check of models."""
+        """Where evaluations around the centre fail; None while none has. Scales follow every check of models."""
         state, size = self.state, model_size(self.task.dim)
         if not state.archive.some_failed:
             return None

@@ -1,0 +1,143 @@
+"""The smooth problem behind the sections on failures and noise, and peers that are called on it.
+
+In D variables of the unit cube: a curved valley, f >= 1, under two curved inequalities; a seed draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+Answer = tuple[float, np.ndarray]
+BIG = 1e3  # what peers that know no failures are told of one
+
+
+class Spent(Exception):
+    """The budget is spent."""
+
+
+def draw_problem(dim: int, seed: int) -> Callable[[np.ndarray], Answer]:
+    """x [D] -> f and g [2]."""
+    rng = np.random.default_rng([7, seed, dim])
+    target = rng.uniform(0.2, 0.8, dim)
+    turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    rng.uniform(0, 1, dim)
+    touched = rng.uniform(0.2, 0.8, dim)
+    normal = rng.standard_normal(dim)
+    normal /= np.linalg.norm(normal)
+
+    def fun(x: np.ndarray) -> Answer:
+        z, off = 4.0 * (turn.T @ (x - target)), x - touched
+        f = 1.0 + float((z**2).mean() + 5.0 * ((z[1:] - z[:-1] ** 2) ** 2).mean())
+        return f, np.array([float(normal @ off + 0.5 * (off @ off)), float(np.cos(3.0 * x).sum() / dim - 0.8)])
+
+    return fun
+
+
+def find_optimum(dim: int, seed: int) -> tuple[float, np.ndarray]:
+    """f and x of the best of several runs of SLSQP."""
+    fun, rng, best = draw_problem(dim, seed), np.random.default_rng(0), (np.inf, np.full(dim, 0.5))
+    for _ in range(8):
+        limits = {"type": "ineq", "fun": lambda x: -fun(x)[1]}
+        found = minimize(
+            lambda x: fun(x)[0], rng.random(dim), bounds=[(0, 1)] * dim, constraints=limits,
+            options={"maxiter": 500, "ftol": 1e-13},
+        )  # fmt: skip
+        if fun(found.x)[1].max() < 1e-7 and found.fun < best[0]:
+            best = found.fun, found.x
+    return best
+
+
+class Counter:
+    """Calls a function until the budget is spent; keeps every point with what came."""
+
+    def __init__(self, fun: Callable[[np.ndarray], Answer | None], budget: int, n_ineq: int = 2) -> None:
+        self.fun, self.left, self.n_ineq = fun, budget, n_ineq
+        self.points: list[tuple[np.ndarray, Answer | None]] = []
+
+    def __call__(self, x: Any) -> Answer | None:
+        if self.left == 0:
+            raise Spent
+        x = np.clip(np.asarray(x, dtype=float), 0.0, 1.0)
+        self.left -= 1
+        self.points.append((x, self.fun(x)))
+        return self.points[-1][1]
+
+    def once(self, x: Any) -> Answer:
+        """The same, but the last point is not called again, and a failure is a large number."""
+        x = np.clip(np.asarray(x, dtype=float), 0.0, 1.0)
+        if not self.points or not np.array_equal(self.points[-1][0], x):
+            self(x)
+        found = self.points[-1][1]
+        return (BIG, np.full(self.n_ineq, BIG)) if found is None else found
+
+
+def run_cobyqa(count: Counter, dim: int, seed: int) -> None:
+    """SciPy's COBYQA from the middle, then from random points."""
+    _restart(count, dim, seed, "COBYQA", {"initial_tr_radius": 0.25})
+
+
+def run_cobyla(count: Counter, dim: int, seed: int) -> None:
+    """SciPy's COBYLA from the middle, then from random points."""
+    _restart(count, dim, seed, "COBYLA", {"rhobeg": 0.25})
+
+
+def _restart(count: Counter, dim: int, seed: int, method: str, options: dict[str, float]) -> None:
+    from scipy.optimize import NonlinearConstraint
+
+    rng, start = np.random.default_rng(seed), np.full(dim, 0.5)
+    while True:
+        limits = NonlinearConstraint(lambda x: count.once(x)[1], -np.inf, 0.0)
+        minimize(
+            lambda x: count.once(x)[0], start, method=method, bounds=[(0, 1)] * dim, constraints=limits,
+            options=options,
+        )  # fmt: skip
+        start = rng.random(dim)
+
+
+def run_de(count: Counter, dim: int, seed: int) -> None:
+    """SciPy's differential evolution."""
+    from scipy.optimize import NonlinearConstraint, differential_evolution
+
+    limits = NonlinearConstraint(lambda x: count.once(x)[1], -np.inf, 0.0)
+    differential_evolution(
+        lambda x: count.once(x)[0], [(0, 1)] * dim, constraints=limits, rng=seed, maxiter=10**6, popsize=5,
+        polish=False,
+    )  # fmt: skip
+
+
+def run_optuna(count: Counter, dim: int, seed: int) -> None:
+    """Optuna's TPE with constraints; a failure is a failed trial."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    sampler = optuna.samplers.TPESampler(
+        seed=seed, constraints_func=lambda trial: trial.user_attrs.get("g", [BIG] * count.n_ineq)
+    )
+    study = optuna.create_study(sampler=sampler)
+    while count.left:
+        trial = study.ask()
+        found = count(np.array([trial.suggest_float(f"x{j}", 0.0, 1.0) for j in range(dim)]))
+        if found is None:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            trial.set_user_attr("g", found[1].tolist())
+            study.tell(trial, found[0])
+
+
+def run_cma(count: Counter, dim: int, seed: int) -> None:
+    """pycma's augmented Lagrangian, fmin_con2."""
+    import cma
+
+    while True:
+        options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9}
+        cma.fmin_con2(
+            lambda u: count.once(u)[0], np.full(dim, 0.5), 0.25, lambda u: count.once(u)[1].tolist(), options=options
+        )
+        seed += 1000
+
+
+PEERS = {"COBYQA": run_cobyqa, "COBYLA": run_cobyla, "SciPy DE": run_de, "Optuna TPE": run_optuna, "pycma": run_cma}
