@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, known_all, maybe_any, namespace, norm, zeros_like
+from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -58,10 +58,11 @@ from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.quadratic import explained_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
 from meco.tr.roughness import estimate_roughness
-from meco.tr.step import Subproblem, merit, relaxed_step
+from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
+LEAST_SCALE_INTERVAL = 5  # evaluations between two searches for the scales of failures.py
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
 
 
@@ -198,11 +199,10 @@ class TrustRegion(Engine):
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
         failures = self._learn_failures(batch)
         if failures is not None:
-            at_centre = merit(sub.value, sub.n_ineq, step.weights)
+            at_centre, given = merit(sub.value, sub.n_ineq, step.weights), (state.region.multipliers, weights)
             step, sub, probes = weigh_failures(
-                step, sub, state.region, failures, at_centre,
-                lambda other: relaxed_step(other, self.theta(), state.region.multipliers, weights),
-                state.archive, state.probed,
+                step, sub, state.region, failures, at_centre, self._solve_again, (state.archive.x, state.probed),
+                (self.theta(), *given),
             )  # fmt: skip
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
@@ -275,14 +275,20 @@ class TrustRegion(Engine):
         last = self.state.told_array >= budget - final_calls(budget)
         return repeat_best(x, source, due | (noise.noisy & last), centre, Source.GEOMETRY)
 
+    @staticmethod
+    def _solve_again(sub: Subproblem, given: Any) -> Step:
+        """The step of another subproblem, from theta, multipliers and weights."""
+        return relaxed_step(sub, *given)
+
     def _learn_failures(self, batch: int) -> FailureModel | None:
         """Where evaluations around the centre fail; None while none has. Scales follow every check of models."""
         state, size = self.state, model_size(self.task.dim)
         if not state.archive.some_failed:
             return None
-        known = not self._model_check_is_due(batch) and known_all(state.failure_scale[0] > 0.0)
-        width, scale = state.region.width_in_force, state.failure_scale if known else None
-        found = fit_nearby(state.archive, state.region.centre, width, size, scale)
+        step = max(LEAST_SCALE_INTERVAL, self.task.budget // MODEL_CHECKS)
+        due = (state.told - batch) // step < state.told // step
+        width = state.region.width_in_force
+        found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due)
         state.failure_scale = found.length, found.amplitude
         return found
 

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
 from meco.tr.archive import PointArchive
-from meco.tr.failures import FailureModel
+from meco.tr.failures import FailureModel, fit_everywhere, recent_points
 from meco.tr.region import Region
+from meco.tr.run_subsets import put_runs, take_runs
 from meco.tr.step import Step, Subproblem, merit
 
 LEVELS = (0.08, 0.16, 0.3)  # probabilities of failure that a step may keep to
@@ -42,33 +46,56 @@ def weigh_failures(
     region: Region,
     model: FailureModel,
     now: Array,
-    solve: Callable[[Subproblem], Step],
-    archive: PointArchive,
-    probed: Array,
+    solve: Callable[[Subproblem, Any], Step],
+    known: tuple[Array, Array],
+    given: Any,
 ) -> tuple[Step, Subproblem, Array]:
-    """The step, or one that keeps off where evaluations fail, whichever promises most; and its subproblem.
+    """The step, or one that keeps off where evaluations fail, whichever promises most; its subproblem; and which runs
+    [B] only probe a border by it.
 
-    now [B] is the merit at the centre; solve gives the step of another subproblem.
+    now [B] is the merit at the centre; solve(subproblem, given) makes a step, given being a record of arrays [B, ...].
+    known has the evaluated points [B, n, D], and which runs probed last time [B].
     """
-    xp = namespace(step.s)
     z = model.logits(_end(step, region))[:, 0]
     doubtful = model.local & (z > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
     if not maybe_any(doubtful):
         return step, sub, doubtful
+    if isinstance(doubtful, np.ndarray) and not doubtful.all():  # in NumPy the others need no programs
+        some = take_runs((step, sub, region, model, now, known, given), doubtful)
+        part, cut, probes = _most_promising(some[0], some[1], some[2], some[3], some[4], solve, some[5], some[6])
+        every = doubtful.copy()
+        every[doubtful] = probes
+        return put_runs(step, part, doubtful), put_runs(sub, cut, doubtful), every
+    best, kept, probes = _most_promising(step, sub, region, model, now, solve, known, given)
+    return _choose_step(doubtful, best, step), _choose_cut(doubtful, kept, sub), probes & doubtful
+
+
+def _most_promising(
+    step: Step,
+    sub: Subproblem,
+    region: Region,
+    model: FailureModel,
+    now: Array,
+    solve: Callable[[Subproblem, Any], Step],
+    known: tuple[Array, Array],
+    given: Any,
+) -> tuple[Step, Subproblem, Array]:
+    """As weigh_failures(), of runs that are all in doubt."""
+    xp, (points, probed) = namespace(step.s), known
     here = model.logits(region.centre[:, None, :])[:, 0]
-    best, kept, probes = step, sub, doubtful & False
-    most = _promise(step, sub, now, z, here)
-    beyond, _ = _cut_step(step, sub, region, model, zeros_like(here), solve)
+    best, kept, probes = step, sub, probed & False
+    most = _promise(step, sub, now, model.logits(_end(step, region))[:, 0], here)
+    beyond, _ = _cut_step(step, sub, region, model, zeros_like(here), solve, given)
     hoped = PROBE_SHARE * (now - merit(beyond.value, sub.n_ineq, beyond.weights))
     for level, more in zip(LEVELS, ROOM):
         limit = xp.maximum(here + more, zeros_like(here) + math.log(level / (1.0 - level)))
-        other, cut = _cut_step(step, sub, region, model, limit, solve)
+        other, cut = _cut_step(step, sub, region, model, limit, solve, given)
         other = _draw_back(other, sub, region, model, limit)
         z = model.logits(_end(other, region))[:, 0]
         promise = _promise(other, sub, now, z, here)
-        new = ~probed & ~is_near(archive, _end(other, region)[:, 0, :], region.reach)
+        new = ~probed & ~is_near(points, _end(other, region)[:, 0, :], region.reach)
         hope = hoped * _safety(z, here)
-        better = doubtful & (xp.maximum(promise, xp.where(new, hope, promise)) > most)
+        better = xp.where(new, xp.maximum(promise, hope), promise) > most
         probes = xp.where(better, new & (hope > promise), probes)
         promise = xp.where(new, xp.maximum(promise, hope), promise)
         best, kept = _choose_step(better, other, best), _choose_cut(better, cut, kept)
@@ -122,14 +149,20 @@ def _safety(z: Array, here: Array) -> Array:
     return bounded((1.0 + xp.exp(here)) / (1.0 + xp.exp(z)), 1e-9, 1.0) ** CAUTION
 
 
-def is_near(archive: PointArchive, x: Array, reach: Array) -> Array:
-    """Whether a point x [B, D] lies beside one that was evaluated, in a region of this reach [B, D]: [B]."""
+def is_near(points: Array, x: Array, reach: Array) -> Array:
+    """Whether a point x [B, D] lies beside one of the points [B, n, D], in a region of this reach [B, D]: [B]."""
     xp = namespace(x)
-    return xp.min(xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1), axis=-1) < NOVELTY
+    return xp.min(xp.max(xp.abs(points - x[:, None, :]) / reach[:, None, :], axis=-1), axis=-1) < NOVELTY
 
 
 def _cut_step(
-    step: Step, sub: Subproblem, region: Region, model: FailureModel, level: Array, solve: Callable[[Subproblem], Step]
+    step: Step,
+    sub: Subproblem,
+    region: Region,
+    model: FailureModel,
+    level: Array,
+    solve: Callable[[Subproblem, Any], Step],
+    given: Any,
 ) -> tuple[Step, Subproblem]:
     """The step of the same program beside planes, linearised where the way of the last one passes a level of logits."""
     xp = namespace(step.s)
@@ -152,7 +185,7 @@ def _cut_step(
         distance = total(normal * at) + (level - rows(z, first)[:, 0]) / size
         wide = usable[:, None]
         cut = cut._replace(normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance))
-        step = _choose_step(usable, solve(cut), step)
+        step = _choose_step(usable, solve(cut, given), step)
     return step, cut
 
 
@@ -187,18 +220,31 @@ def touches_failure(archive: PointArchive, region: Region) -> Array:
     return xp.any(archive.failed & (total(apart * apart) < BORDER_RADII**2 * apart.shape[-1]), axis=-1)
 
 
-def likely_restart(model: FailureModel, u: Array, to_point: Callable[[Array], Array]) -> Array:
-    """Numbers u [B, D] in (0, 1), or others evenly spread, whose point hardly fails: [B, D].
+def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high: Array, runs: Array) -> Array:
+    """Numbers u [B, D] in (0, 1), or others evenly spread, whose point between low and high [B, D] hardly fails.
 
-    Others are those of a Kronecker sequence that begins at u: no further numbers are drawn.
+    Others are those of a Kronecker sequence that begins at u: no further numbers are drawn. Only some runs [B] need it.
     """
+    x, failed = recent_points(archive)
+    if isinstance(u, np.ndarray):
+        runs = runs & failed.any(axis=-1)
+        if not runs.any():
+            return u
+        made = u.copy()
+        made[runs] = _safest(*take_runs((x, failed, width, u, low, high), runs))
+        return made
+    return namespace(u).where(runs[:, None], _safest(x, failed, width, u, low, high), u)
+
+
+def _safest(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:
+    """As safe_restart(), of all runs, from points x [B, n, D] of which some failed [B, n]."""
     xp, dim = namespace(u), u.shape[-1]
     ratio = _golden_ratio(dim)
     k = xp.arange(RESTART_TRIES, dtype=u.dtype, device=u.device)[None, :, None]
     powers = xp.stack([zeros_like(u[:, 0]) + ratio ** -(j + 1.0) for j in range(dim)], axis=-1)
     tries = u[:, None, :] + k * powers[:, None, :]
     tries = tries - xp.floor(tries)
-    risk = model.risks(xp.stack([to_point(tries[:, j, :]) for j in range(RESTART_TRIES)], axis=1))
+    risk = fit_everywhere(x, failed, width).risks(low[:, None, :] + tries * (high - low)[:, None, :])
     most = xp.maximum(RESTART_FACTOR * xp.min(risk, axis=-1), zeros_like(risk[:, 0]) + RESTART_LIMIT)
     chosen = xp.argmax(xp.astype(risk <= most[:, None], xp.int64), axis=-1)[:, None]
     return rows(tries, chosen)[:, 0, :]

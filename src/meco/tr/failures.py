@@ -25,8 +25,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
 from meco.tr.archive import PointArchive
+from meco.tr.run_subsets import put_runs, take_runs
 
 LENGTHS = (0.5, 2.0, 8.0)  # l, in root mean square distances of the points
 STEEPNESS = (10.0, 100.0, 1000.0)  # A / l, in logits
@@ -66,7 +69,7 @@ class FailureModel(NamedTuple):
         """Log odds of failure at points x [B, n, D], eq. (3): [B, n]."""
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
         square = _squares(v, self.u)
-        cross = _covariance(square, self.length, self.amplitude)  # [B, n, m]
+        cross = _covariance(square, xp.where(self.length > 0.0, self.length, 1.0), self.amplitude)  # [B, n, m]
         mean = self.prior[:, None] + (cross @ self.a[..., None])[..., 0]
         variance = (self.amplitude * self.amplitude)[:, None] - total((cross @ self.inverted) * cross)
         found = _moderated(mean, variance) + _missed(square, self.here, self.failed, self.taken)
@@ -203,12 +206,12 @@ def _logit(p: Array) -> Array:
 
 
 def fit_nearby(
-    archive: PointArchive, centre: Array, width: Array, points: int, scale: tuple[Array, Array] | None = None
+    archive: PointArchive, centre: Array, width: Array, points: int, scale: tuple[Array, Array], due: bool
 ) -> FailureModel:
     """From the points nearest to the centre [B, D], in widths [B, D]: so many that failed, and as many that did not.
 
     The newest that failed are among them wherever they lie: a step to the same place would be as near as they are.
-    scale is as in fit_failures().
+    scale is l and A [B] as they were found before; they are found anew where they are 0 or that is due.
     """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
@@ -220,13 +223,35 @@ def fit_nearby(
     index = xp.concat(near, axis=1)
     taken = xp.isfinite(xp.concat([rows(part, at) for part, at in zip((good, bad, newest), near)], axis=1))
     x = xp.where(taken[..., None], rows(archive.x, index), centre[:, None, :])
-    return fit_failures(x, rows(archive.failed, index) & taken, taken, centre, width, scale)
+    failed = rows(archive.failed, index) & taken
+    if not isinstance(x, np.ndarray):
+        return fit_failures(x, failed, taken, centre, width)
+    made, some = _no_failures(x, taken, centre, width), failed.any(axis=-1)
+    anew = some & (due | (scale[0] == 0.0))
+    for runs, given in ((anew, None), (some & ~anew, scale)):  # others need no fit, or only one
+        if runs.any():
+            made = put_runs(made, fit_failures(*take_runs((x, failed, taken, centre, width, given), runs)), runs)
+    return made
 
 
-def fit_everywhere(archive: PointArchive, width: Array) -> FailureModel:
-    """From points all over the archive, the newest where there are many: for places that are far from any centre."""
+def _no_failures(x: Array, taken: Array, centre: Array, width: Array) -> FailureModel:
+    """Of runs in which nothing failed: no place, and no rate."""
+    xp, none = namespace(x), zeros_like(x[:, 0, 0])
+    flat, square = zeros_like(x[..., 0]), zeros_like(x[..., 0])[:, :, None] + zeros_like(x[..., 0])[:, None, :]
+    return FailureModel(
+        zeros_like(x), flat, flat, square, none, none, none, flat > 0.0, taken, none > 0.0, none + 1e-3, centre,
+        xp.ones_like(width),
+    )  # fmt: skip
+
+
+def recent_points(archive: PointArchive) -> tuple[Array, Array]:
+    """The newest points of an archive [B, n, D], and which of them failed [B, n]: enough to tell of the whole box."""
+    return archive.x[:, -GLOBAL_POINTS:, :], archive.failed[:, -GLOBAL_POINTS:]
+
+
+def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
+    """From points x [B, n, D] all over the box, in widths [B, D]: for places that are far from any centre."""
     xp = namespace(width)
-    x, failed = archive.x[:, -GLOBAL_POINTS:, :], archive.failed[:, -GLOBAL_POINTS:]
     taken = xp.isfinite(total(x))
     centre = zeros_like(width) + 0.5
     x = xp.where(taken[..., None], x, centre[:, None, :])

@@ -11,8 +11,8 @@ from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import PointArchive, as_evaluation
 from meco.tr.controls import ControlValues
-from meco.tr.failure_avoidance import likely_restart, prefer_safe
-from meco.tr.failures import FailureModel, fit_everywhere
+from meco.tr.failure_avoidance import prefer_safe, safe_restart
+from meco.tr.failures import FailureModel
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
@@ -107,10 +107,11 @@ class ModelPoints:
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
         if state.archive.some_failed:
-            u = likely_restart(
-                fit_everywhere(state.archive, state.first_width), u,
-                lambda v: restart_point(state.archive, region, v, values.restart_distance, spacing, self.task.walls),
-            )  # fmt: skip
+            low, high = (
+                restart_point(state.archive, region, end, values.restart_distance, spacing, self.task.walls)
+                for end in (0.0 * u, 0.0 * u + 1.0)
+            )
+            u = safe_restart(state.archive, state.first_width, u, low, high, restart)
         x = restart_point(state.archive, region, u, values.restart_distance, spacing, self.task.walls)
         state.region = region._replace(
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),

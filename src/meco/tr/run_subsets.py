@@ -1,0 +1,33 @@
+"""Some of the runs in lockstep by themselves: NumPy leaves out the work of the others, and bits stay the same."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def take_runs(value: T, runs: np.ndarray) -> T:
+    """The same record, of named tuples and arrays [B, ...], for the runs where [B] holds; [1, ...] stays."""
+    if isinstance(value, np.ndarray):
+        return value if value.ndim == 0 or value.shape[0] != runs.size or runs.size == 1 else value[runs]
+    if isinstance(value, tuple):
+        parts = [take_runs(part, runs) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
+    """The record with new values [b, ...] for the runs where [B] holds."""
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0 or value.shape[0] != runs.size:
+            return value
+        made = value.copy()
+        made[runs] = new
+        return made
+    if isinstance(value, tuple):
+        parts = [put_runs(one, other, runs) for one, other in zip(value, new)]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
