@@ -21,7 +21,16 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / name
-        for name in ("index.md", "quickstart.md", "my-simulator.md", "failures.md", "noise.md", "experts.md", "uav.md", "adapters.md")
+        for name in (
+            "index.md",
+            "quickstart.md",
+            "my-simulator.md",
+            "failures.md",
+            "noise.md",
+            "experts.md",
+            "uav.md",
+            "adapters.md",
+        )
     ),
 ]
 METHOD_PAGES = sorted(page for page in (ROOT / "docs" / "methods").glob("*.md") if "```python" in page.read_text())

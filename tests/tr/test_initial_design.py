@@ -8,12 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core.engine import Task
-from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.tr.archive import PointArchive
 from meco.tr.initial_design import GUARDED_RADIUS, LEAST_SHARE, initial_radii, star, star_size
-from meco.tr.model_fit import failure_halfspace, model_size
+from meco.tr.model_fit import model_size
 
 QUARTERS = np.full(2, 0.25)
 
@@ -76,30 +74,3 @@ def test_a_model_takes_enough_points_for_a_full_quadratic_in_few_variables():
     assert [model_size(dim) for dim in (1, 2, 4, 5, 10, 50)] == [7, 13, 25, 28, 43, 163]
     for dim in range(1, 6):
         assert model_size(dim) >= (dim + 1) * (dim + 2) // 2
-
-
-def halfspace_of(x, failed, delta=0.25, width=(1.0, 1.0)):
-    x = np.array([x], dtype=float)
-    f = np.where(np.array([failed]), np.nan, 1.0)
-    ev = Evaluation.of(f, np.zeros((*f.shape, 0)), np.zeros((*f.shape, 0)))
-    archive = PointArchive(x, ev, np.array([0]), f.shape[1])
-    return failure_halfspace(archive, np.array([[0.5, 0.5]]), np.array([delta]), np.array([width]))
-
-
-def test_steps_end_half_way_to_the_nearest_failure():
-    normal, distance = halfspace_of([[0.5, 0.5], [0.5, 0.9], [0.7, 0.5], [0.55, 0.5]], [False, True, True, False])
-    assert_allclose(normal, [[1.0, 0.0]])
-    assert_allclose(distance, [0.1 / 0.25])  # in radii
-
-
-def test_the_nearest_failure_is_the_one_that_is_fewest_widths_away():
-    normal, distance = halfspace_of([[0.5, 0.5], [0.5, 0.9], [0.7, 0.5]], [False, True, True], width=(0.5, 2.0))
-    assert_allclose(normal, [[0.0, 1.0]])
-    assert_allclose(distance, [0.1 / 0.25])  # 0.4 are 0.2 of a wide variable's, 0.2 are 0.4 of a narrow one's
-
-
-def test_steps_are_not_limited_where_nothing_failed_or_only_far_away():
-    for x, failed in (([[0.5, 0.5], [0.6, 0.5]], [False, False]), ([[0.5, 0.5], [0.5, 0.9]], [False, True])):
-        normal, distance = halfspace_of(x, failed, delta=0.1)  # 0.4 is beyond 2 sqrt(2) 0.1
-        assert_array_equal(normal, [[0.0, 0.0]])
-        assert_array_equal(distance, [np.inf])

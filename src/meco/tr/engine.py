@@ -270,10 +270,12 @@ class TrustRegion(Engine):
         noise, budget = self.state.noise, self.task.budget
         if self.task.noisy is False or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
             return x, source
-        due = noise.due
-        self.state.noise = noise._replace(asked=due)
-        last = self.state.told_array >= budget - final_calls(budget)
-        return repeat_best(x, source, due | (noise.noisy & last), centre, Source.GEOMETRY)
+        due, calls = noise.due, final_calls(budget)
+        made = self.state.told - (budget - calls)  # of the last calls
+        fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
+        self.state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
+        target = namespace(x).where(due[:, None], centre, self.state.noise.target)
+        return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
 
     @staticmethod
     def _solve_again(sub: Subproblem, given: Any) -> Step:

@@ -30,8 +30,6 @@ from meco.tr.quadratic import Fit, Quadratic, least_change
 from meco.tr.region import Region
 from meco.tr.roughness import levels_in_use
 
-FAILURE_RADII = 2.0  # radii (times sqrt D) within which a failed evaluation keeps steps away
-
 
 class LocalFit(NamedTuple):
     """The centre's values, the fit around it, and what it reaches."""
@@ -103,22 +101,6 @@ def nearest_points(
     there = ~rows(archive.failed, near)
     wide = there[..., None]
     return xp.where(wide, u, 0.0), xp.where(wide, values, value[:, None, :]), total(xp.astype(there, u.dtype))
-
-
-def failure_halfspace(archive: PointArchive, centre: Array, delta: Array, width: Array) -> tuple[Array, Array]:
-    """Direction [B, D] of the failed evaluation nearest to the centre, and half the way to it in radii [B].
-
-    No direction and no limit where none is near.
-    """
-    xp = namespace(centre)
-    distance = xp.sqrt(_square_distances(archive.x, centre, width))
-    distance = xp.where(archive.failed & (distance > 0.0), distance, xp.inf)
-    chosen = xp.argmin(distance, axis=-1)[:, None]
-    length = rows(distance, chosen)[:, 0]
-    near = length < FAILURE_RADII * math.sqrt(centre.shape[-1]) * delta
-    length = xp.where(near, length, 1.0)
-    normal = xp.where(near[:, None], (rows(archive.x, chosen)[:, 0, :] - centre) / width / length[:, None], 0.0)
-    return normal, xp.where(near, 0.5 * length / delta, xp.inf)
 
 
 def use_exact_rows(region: Region, limits: KnownLimits | None) -> Region:

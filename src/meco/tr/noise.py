@@ -46,13 +46,15 @@ class Noise(NamedTuple):
     rough_checks: Array
     asked: Array
     deviation: Array
+    target: Array  # [B, D] the point that the last calls go to
 
     @classmethod
-    def begin(cls, like: Array, functions: Array, noisy: bool | None) -> Noise:
-        """Of runs like [B] with functions [B, F]; noisy: whether values are, where that is known."""
+    def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> Noise:
+        """Of runs like [B] with functions [B, F] and centres [B, D]; noisy: whether values are, where that is known."""
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
-        return cls(none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy], none, none > 0, functions * 0.0)
+        known = none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy]
+        return cls(known, none, none > 0, functions * 0.0, centre * 0.0)
 
     @property
     def noisy(self) -> Array:
@@ -104,11 +106,12 @@ def smooth_archive(
 ) -> tuple[SmoothedArchive, Noise]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
 
-    With the margin a point whose constraints are 0 will be known to keep them after the last calls of the run.
+    With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
+    will be known to keep them after the last calls of the run.
     """
     y, deviation = smooth_values(archive, region, noise, tau, points)
     count, xp = archive.n_ineq, namespace(y)
-    margin = FEASIBLE_DEVIATIONS / math.sqrt(final_calls(budget)) * deviation[:, 1 : 1 + count]
+    margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
     return SmoothedArchive(archive, y), noise._replace(deviation=deviation)
 

@@ -72,7 +72,7 @@ class TrState:
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            Noise.begin(none, functions, task.noisy), (none, none), none > 0.0, strategy,
+            Noise.begin(none, functions, x[:, 0, :], task.noisy), (none, none), none > 0.0, strategy,
         )  # fmt: skip
 
     def count(self, points: int) -> None:
