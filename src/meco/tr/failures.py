@@ -246,7 +246,8 @@ def _no_failures(x: Array, taken: Array, centre: Array, width: Array) -> Failure
 
 def recent_points(archive: PointArchive) -> tuple[Array, Array]:
     """The newest points of an archive [B, n, D], and which of them failed [B, n]: enough to tell of the whole box."""
-    return archive.x[:, -GLOBAL_POINTS:, :], archive.failed[:, -GLOBAL_POINTS:]
+    first = max(0, archive.x.shape[1] - GLOBAL_POINTS)
+    return archive.x[:, first:, :], archive.failed[:, first:]
 
 
 def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
