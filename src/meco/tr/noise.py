@@ -33,6 +33,7 @@ NOISE_LEVELS = (1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0)  # eta
 OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
 LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
+MEMORY = 0.95  # what an iteration leaves of the deviations before it: a few points may look smooth by chance
 SAME_SHARE = 1e-13  # of a value, within which two are the same
 FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and calls at most
 FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
@@ -110,6 +111,7 @@ def smooth_archive(
     will be known to keep them after the last calls of the run.
     """
     y, deviation = smooth_values(archive, region, noise, tau, points)
+    deviation = namespace(y).maximum(deviation, MEMORY * noise.deviation)
     count, xp = archive.n_ineq, namespace(y)
     margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
