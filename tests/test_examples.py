@@ -32,6 +32,7 @@ PAGES = [
             "adapters.md",
         )
     ),
+    *sorted((ROOT / "docs" / "features").glob("*.md")),
 ]
 METHOD_PAGES = sorted(page for page in (ROOT / "docs" / "methods").glob("*.md") if "```python" in page.read_text())
 NEEDS = {

@@ -98,7 +98,7 @@ def test_failed_points_are_told_as_such():
     x = search.ask()
     f, g, h = values(x)
     f[0], failed = -1e9, np.arange(10) == 0
-    g[1, 0] = np.nan
+    g[1, 0] = np.inf
     search.tell(x, f, g, h, failed=failed)
     assert search.result.run.nfail == 2
     assert search.result.fun > -1e9

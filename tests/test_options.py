@@ -71,7 +71,7 @@ def test_bounds_are_understood_in_every_form_that_is_meant(bounds):
         ([(0, 1), (2, 1)], "bounds of variable 1: a variable needs low <= high; got 2.0 and 1.0"),
         ([(0, 1), (0, 1, 2)], "variable 1 has"),
         ([(0, 1), (0, 1, "m", "mm")], "variable 1 has"),
-        ([(0, 1), {"low": 0, "high": 1}], "variable 1 has"),
+        ([(0, 1), {"lower": 0, "high": 1}], "variable 1 has"),
         ([(np.inf, np.inf)], "a variable needs low <= high; got inf and inf"),
         ([(-(10**400), -np.inf)], "a variable needs low <= high; got -inf and -inf"),
         ({"a": Variable(1, 2), "b": (1, -np.inf)}, "bounds of variable 'b': a variable needs low <= high"),
@@ -89,7 +89,13 @@ def test_bounds_that_are_none_are_refused_with_a_way_out(bounds, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Variable(0, 1, categories=["a", "b"]), "categories= is not searched yet; give each category a run"),
+        (lambda: Variable(0, 3, categories=["a", "b"]), "a variable has categories, or low and high"),
+        (lambda: Variable(categories="ab"), "categories must be a list of values"),
+        (lambda: Variable(categories=["a"]), "two categories or more"),
+        (lambda: Variable(categories=["a", "b", "a"]), "the category 'a' comes twice"),
+        (lambda: Variable(categories=["a", ("b",)]), "a category must be a text, a number, True or False"),
+        (lambda: Variable(0, 1, ordered=True), "ordered=True is for categories"),
+        (lambda: Variable(1), "a variable needs low and high, or categories"),
         (lambda: Variable(0.2, 0.8, integer=True), "no whole number between 0.2 and 0.8"),
         (lambda: Variable(0, 1, integer="yes"), "integer of a variable must be True or False; got 'yes'"),
         (lambda: Variable(0, 1, unit=3), "unit of a variable must be a text"),
@@ -113,7 +119,7 @@ def test_bounds_that_are_none_are_refused_with_a_way_out(bounds, said):
         (lambda: Tolerances(names=["a", "a"]), "'a' twice"),
         (lambda: Tolerances(keep_feasible="disc"), "a list of names"),
         (lambda: Tolerances(eq=[1e-3, -1.0]), r"eq\[1\] must be a finite number, 0 or more"),
-        (lambda: run(cheap=[gear]), "cheap= is not built yet"),
+        (lambda: run(cheap=[1]), r"cheap: constraints\[0\] must be a NonlinearConstraint"),
         (lambda: run(noise=0.1), "noise must be"),
     ],
 )

@@ -42,7 +42,7 @@ def minimize(
     on_error: str | None = None,
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
-    cheap: None = None,
+    cheap: Any = None,
     noise: bool | None = None,
 ) -> Result:
     """Minimise a black box in a box, under constraints, with a fixed number of evaluations.
@@ -75,7 +75,8 @@ def minimize(
             ten first calls that raise one error from one line end the run with that error.
         callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
-        cheap: Reserved for constraints that cost nothing.
+        cheap: Constraints that may be called as often as one likes before an expensive call: as constraints takes them,
+            or a dict of these by name. No point that violates them is called, and they cost nothing of the budget.
         noise: What is known of noise: False, calls of one point give the same values; True, they do not. Left open,
             methods of the TR family spend one call on finding out where a function looks as if it were noisy.
 
@@ -87,7 +88,6 @@ def minimize(
         >>> result.feasible
         True
     """
-    _refuse_reserved(cheap=cheap)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
@@ -97,18 +97,23 @@ def minimize(
     if saved is not None and saved.resume:
         asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
-    for note in request.notes:
-        warn_user(note)
     separate = _read_separate(constraints, request.variables)
     if separate or request.keep_feasible:
         from meco.run.hard_constraints import add_hard_constraints
 
         request = add_hard_constraints(request, separate)
-    call = Call(fun, separate, pool.vectorized, request.variables if request.variables.names else None)
+    free = _read_cheap(cheap, request.variables)
+    if free:
+        from meco.run.cheap_constraints import add_cheap_constraints
+
+        request = add_cheap_constraints(request, free, pool.vectorized)
+    call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
     if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
         )
+    for note in request.notes:
+        warn_user(note)
     stopping = Stopping(stop_at, callback)
     with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
         folder = None
@@ -129,13 +134,6 @@ def minimize(
             warn=warn_user,
         )
         return session.run()
-
-
-def _refuse_reserved(**reserved: Any) -> None:
-    """Refuse keywords whose work is not built yet."""
-    for name, value in reserved.items():
-        if value is not None:
-            raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
 def _fill_from_folder(
@@ -166,6 +164,15 @@ def _read_separate(constraints: Any, variables: Variables) -> tuple[LimitedValue
     from meco.run.constraints import read_constraints
 
     return read_constraints(constraints, variables)
+
+
+def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """Constraints that cost nothing; their module is loaded only where there are any."""
+    if cheap is None:
+        return ()
+    from meco.run.cheap_constraints import read_cheap
+
+    return read_cheap(cheap, variables)
 
 
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:

@@ -69,6 +69,7 @@ class Optimizer:
         seed: Any = None,
         tolerances: float | dict[str, float] | Tolerances | None = None,
         workers: int | Workers = 1,
+        cheap: Any = None,
         noise: bool | None = None,
     ) -> None:
         pool = Workers.read(workers)
@@ -83,16 +84,21 @@ class Optimizer:
             workers=pool,
             noise=noise,
         )
+        self.request = _add_cheap(self.request, cheap, pool)
         for note in self.request.notes:
             warn_user(note)
         counts = (read_whole_number(n_ineq, "n_ineq", least=0), read_whole_number(n_eq, "n_eq", least=0))
-        known = self.request.known
+        known, told = self.request.known, counts
+        if self.request.cheap is not None:
+            counts = told[0] + self.request.cheap.values.n_ineq, told[1] + self.request.cheap.values.n_eq
         if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
             raise InvalidInput(
-                f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
+                f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too, with cheap ones "
+                f"last of either kind; got {n_ineq}, {n_eq}"
             )
         self.log = EvaluationLog(self.request.budget)
         self.log.declare_constraints(*counts)
+        self._told_counts = told  # without the cheap ones, which are added here
         self.asynchronous = pool.asynchronous
         if self.asynchronous:
             check_asynchronous(self.request.method)
@@ -143,20 +149,24 @@ class Optimizer:
     def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None) -> None:
         """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
 
-        One point may come without its leading axis. failed [m] marks points without values; what is
-        not finite counts as failed too. The next generation begins when the last value is told.
-        All of it is copied: the arrays stay yours. Points of named variables may be told as dicts too.
+        One point may come without its leading axis. failed [m] marks points without values; what is not finite counts
+        as failed too, but that nan beside a violated constraint is what was not computed: the rest is learnt from.
+        The next generation begins when the last value is told. All of it is copied: the arrays stay yours. Points of
+        named variables may be told as dicts too. Values of cheap constraints are not told: they are added here.
         """
         points = np.atleast_2d(_copy_numbers(self.variables.as_array(x), "x")) + 0.0
         count = len(points)
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
-        p, q = self.log.counts
+        p, q = self._told_counts
         f, g, h = _read_rows(f, count, 1, "f"), _read_rows(g, count, p, "g"), _read_rows(h, count, q, "h")
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
         numbers = self._find_numbers(points)
+        if self.request.cheap is not None:
+            more = self.request.cheap.values.parts(points)
+            g, h = (np.concatenate(pair, axis=1) for pair in zip((g, h), more))
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
             self.log.add_answer(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
@@ -179,6 +189,9 @@ class Optimizer:
     def _make_entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
+        if self.request.cheap is not None:  # those that are told have no names
+            (p, q), named = self._told_counts, self.request.cheap.values.describe()
+            answer = answer._replace(g_names=("",) * p + (*named["ineq"],), h_names=("",) * q + (*named["eq"],))
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _find_numbers(self, points: np.ndarray) -> list[int]:
@@ -233,10 +246,11 @@ class Optimizer:
         return state
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], method: Any = None) -> Optimizer:
+    def from_state(cls, state: Mapping[str, Any], method: Any = None, cheap: Any = None) -> Optimizer:
         """An optimizer that goes on where state() was taken; state may be a dict or a loaded npz file.
 
-        A method with options that were objects, such as a policy or a rule, must be given again.
+        A method with options that were objects, such as a policy or a rule, must be given again, and so must functions:
+        those of cheap.
         """
         inputs, told, outstanding, known = read_state(state)
         batch = inputs["options"].get("batch")
@@ -244,11 +258,12 @@ class Optimizer:
             options = options_from_inputs(inputs)
             options.pop("batch", None)
             method = Method(inputs["method"], **options)
+        free = _check_cheap_again(inputs, cheap)
         try:
             search = cls(
                 variables_from_inputs(inputs),
-                inputs["n_ineq"],
-                inputs["n_eq"],
+                inputs["n_ineq"] - free[0],
+                inputs["n_eq"] - free[1],
                 budget=inputs["budget"],
                 method=method,
                 x0=inputs["x0"],
@@ -256,6 +271,7 @@ class Optimizer:
                 seed=inputs["seed"],
                 tolerances=tolerances_from_inputs(inputs),
                 workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
+                cheap=cheap,
                 noise=inputs.get("noise"),
             )
             if search.asynchronous:
@@ -286,8 +302,9 @@ class Optimizer:
                 count, left = len(told.number), len(told.number) - at
                 raise DamagedFile(f"it holds values of {count} evaluations, of which {left} were never asked")
             part = slice(at, until)
-            f = told.f[part]
-            self.tell(told.x[part], f, told.g[part], told.h[part], failed=~np.isfinite(f))
+            f, lost = told.f[part], told.lost[part]
+            p, q = self._told_counts
+            self.tell(told.x[part], f, told.g[part][:, :p], told.h[part][:, :q], failed=lost)
             at = until
         numbers = outstanding.number.tolist()
         unasked = self._outstanding.keys() - set(numbers)
@@ -302,7 +319,7 @@ class Optimizer:
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
         """The k-th of the answers that were told, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
-        return self._make_entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
+        return self._make_entry(int(told.number[k]), told.x[k], values, bool(told.lost[k]))[0]
 
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
         """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
@@ -387,6 +404,27 @@ class GenerationSearch:
         self.saved = saved, len(self.log), self.nit
 
 
+def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
+    """The request with constraints that cost nothing, where there are any."""
+    if cheap is None:
+        return request
+    from meco.run.cheap_constraints import add_cheap_constraints, read_cheap
+
+    free = read_cheap(cheap, request.variables)
+    return add_cheap_constraints(request, free, pool.vectorized) if free else request
+
+
+def _check_cheap_again(inputs: Mapping[str, Any], cheap: Any) -> tuple[int, int]:
+    """How many inequalities and equalities of a state are cheap; refused where their functions are not given again."""
+    names = inputs.get("cheap") or {}
+    if names and cheap is None:
+        raise InvalidInput(
+            f"the state has cheap constraints ({', '.join(names['ineq'] + names['eq'])}), which no file holds: give "
+            "from_state(state, cheap=<the same>)"
+        )
+    return len(names.get("ineq", ())), len(names.get("eq", ()))
+
+
 def _copy_numbers(values: Any, name: str) -> np.ndarray:
     """Numbers as a new float64 array; name is for the error."""
     try:
@@ -398,6 +436,8 @@ def _copy_numbers(values: Any, name: str) -> np.ndarray:
 def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
     """Values [count, width]; one point may come without its leading axis, one constraint without its last."""
     if values is None:
+        if width and name == "f":  # constraints alone: the objective was not computed
+            return np.full((count, width), np.nan)
         if width:
             raise InvalidInput(f"{name} must be told: {width} values for each point")
         return np.zeros((count, 0))

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from meco.variables import Variables
 
 READABLE = (  # as result["fun"], in this order
-    "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
-    "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated", "probability",
+    "x", "design", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints",
+    "multipliers", "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+    "probability",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
@@ -111,7 +112,7 @@ class Result(Mapping[str, Any]):
 
     Attributes:
         x: The best design with every g <= 0; if there is none the best within the tolerances, or the one that
-            violates least.
+            violates least. Categories stand in it by their places; design has them by name.
         fun: Its objective, also as f.
         success: Whether x keeps every constraint within the tolerances, also as feasible.
         message: In words: what stopped the run, what was found, what went wrong.
@@ -163,6 +164,12 @@ class Result(Mapping[str, Any]):
         return self.fun
 
     @property
+    def design(self) -> dict[str, Any]:
+        """x by the names of its variables (x1, x2 ... without names): numbers, whole numbers, categories."""
+        labels = [f"x{i + 1}" for i in range(len(self.x))]
+        return dict(zip(labels, self.x)) if self.run.variables is None else self.run.variables.design(self.x)
+
+    @property
     def feasible(self) -> bool:
         """Whether x keeps every constraint within the tolerances."""
         return self.success
@@ -196,11 +203,16 @@ class Result(Mapping[str, Any]):
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        labels = self.run.variables.labels(units=True) if self.run.variables and self.run.variables.names else None
+        variables = self.run.variables
+        labels = (
+            variables.labels(units=True) if variables and (variables.names or variables.categorical.any()) else None
+        )
         texts = [
             (
                 name,
-                _format_point(value, labels, width + 2) if name == "x" and labels else _format_value(value, width + 2),
+                _format_point(variables, value, labels, width + 2)
+                if name == "x" and labels
+                else _format_value(value, width + 2),
             )
             for name, value in rows
         ]
@@ -252,6 +264,8 @@ class Result(Mapping[str, Any]):
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated", "probability")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.run.variables is not None and self.run.variables.categorical.any():
+            found["design"] = self.design
         found["minima"] = [each._asdict() for each in self.minima]
         found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
@@ -285,9 +299,10 @@ def to_json_types(value: Any) -> Any:
     return value
 
 
-def _format_point(x: np.ndarray, labels: list[str], indent: int) -> str:
+def _format_point(variables: Any, x: np.ndarray, labels: list[str], indent: int) -> str:
     """A point as repr() shows it where variables have names: a line each, indented by so many spaces."""
-    return ("\n" + " " * indent).join(f"{label}: {value:.8g}" for label, value in zip(labels, x))
+    rows = zip(labels, variables.each, x)
+    return ("\n" + " " * indent).join(f"{label}: {variable.show(value)}" for label, variable, value in rows)
 
 
 def _format_value(value: Any, indent: int) -> str:

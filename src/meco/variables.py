@@ -13,6 +13,7 @@ from meco.errors import InvalidInput, UnknownName
 from meco.read_numbers import read_flag, read_real
 
 WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
+_NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "not given"})()  # an end; None is no limit
 
 
 class HasEnds(Protocol):
@@ -29,24 +30,35 @@ class UnknownVariable(UnknownName, InvalidInput):
     """A point that names a variable which does not exist."""
 
 
+class UnknownCategory(UnknownName, InvalidInput):
+    """A point with a category that its variable does not have."""
+
+
 @dataclass(frozen=True)
 class Variable:
     """One variable: its range, its unit, and what kind of number it is.
 
     An integer variable takes the whole numbers of its range; a log variable is searched by factors. An end that is
-    infinite, or None, is no limit. Categories are part of this record and not searched yet.
+    infinite, or None, is no limit. Variable(categories=["steel", "brass"]) takes one of these values, which stand in
+    points x by their places, from 0; ordered=True says that neighbours are alike, as sizes of a catalogue are.
     """
 
-    low: float
-    high: float
+    low: float = _NOT_GIVEN
+    high: float = _NOT_GIVEN
     unit: str | None = None
     integer: bool = False
     log: bool = False
     categories: Sequence[Any] | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ordered", read_flag(self.ordered, "ordered of a variable"))
         if self.categories is not None:
-            raise InvalidInput("categories= is not searched yet; give each category a run of its own, or an integer")
+            self._read_categories()
+        elif self.ordered:
+            raise InvalidInput("ordered=True is for categories; numbers are ordered by themselves")
+        if self.low is _NOT_GIVEN or self.high is _NOT_GIVEN:
+            raise InvalidInput("a variable needs low and high, or categories")
         for end, none in (("low", -math.inf), ("high", math.inf)):
             given = getattr(self, end)
             object.__setattr__(self, end, none if given is None else read_real(given, f"{end} of a variable"))
@@ -70,10 +82,48 @@ class Variable:
         if self.log and self.integer:
             raise InvalidInput("a variable is integer or log, not both")
 
+    def _read_categories(self) -> None:
+        """Check the categories: two or more different texts, numbers or flags; their places are the numbers."""
+        given = self.categories
+        if isinstance(given, (str, bytes, Mapping, Set)) or not isinstance(given, Iterable):
+            raise InvalidInput(f'categories must be a list of values, such as ["steel", "brass"]; got {given!r:.60}')
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
+        given_too = (self.low, self.high, self.log, self.unit)
+        copied = (0.0, len(values) - 1.0, False, None)  # of a record of this
+        if given_too not in ((_NOT_GIVEN, _NOT_GIVEN, False, None), copied):
+            raise InvalidInput("a variable has categories, or low and high; a unit belongs into their names")
+        if len(values) < 2:
+            raise InvalidInput(f"a variable needs two categories or more; got {list(values)!r:.60}")
+        for i, value in enumerate(values):
+            if not isinstance(value, (str, bool, int, float)) or value != value:
+                raise InvalidInput(f"a category must be a text, a number, True or False; got {value!r:.60}")
+            if any(value == other and type(value) is type(other) for other in values[:i]):
+                raise InvalidInput(f"the category {value!r:.60} comes twice")
+        for name, value in (("categories", values), ("low", 0.0), ("high", len(values) - 1.0), ("integer", True)):
+            object.__setattr__(self, name, value)
+
     @property
     def infinite(self) -> bool:
         """Whether an end is missing."""
         return math.isinf(self.low) or math.isinf(self.high)
+
+    def show(self, value: float) -> str:
+        """A value of this variable as tables show it: the name of a category, else a number."""
+        return f"{value:.8g}" if self.categories is None else str(self.category_at(value))
+
+    def category_at(self, place: float) -> Any:
+        """The category at a place, as points hold it."""
+        assert self.categories is not None
+        return self.categories[min(max(round(float(place)), 0), len(self.categories) - 1)]
+
+    def place_of(self, value: Any) -> float:
+        """The place of a category, by its value."""
+        assert self.categories is not None
+        value = value.item() if isinstance(value, np.generic) else value
+        for i, category in enumerate(self.categories):
+            if category == value and isinstance(category, bool) == isinstance(value, bool):
+                return float(i)
+        raise UnknownCategory("category", str(value), [str(category) for category in self.categories])
 
 
 @dataclass(frozen=True)
@@ -165,12 +215,34 @@ class Variables:
         return [f"{name} [{v.unit}]" if units and v.unit else name for name, v in zip(names, self.each)]
 
     def as_dict(self, x: np.ndarray) -> dict[str, Any]:
-        """A point [D] by name, integer variables as int; rows of points [S, D] as columns [S]."""
+        """A point [D] by name, integer variables as int, categories as their values; rows [S, D] as columns [S]."""
         columns = np.moveaxis(np.asarray(x, dtype=np.float64), -1, 0)
         return {
-            name: int(column) if variable.integer and columns.ndim == 1 else column
+            name: _own_values(variable, column, columns.ndim == 1)
             for name, variable, column in zip(self.names, self.each, columns)
         }
+
+    def design(self, x: np.ndarray) -> dict[str, Any]:
+        """A point [D] by label, whether the variables have names or not: numbers, whole numbers, categories."""
+        return {
+            label: _own_values(variable, np.asarray(value), True)
+            for label, variable, value in zip(self.labels(), self.each, np.asarray(x, dtype=np.float64))
+        }
+
+    def own_values(self, x: np.ndarray) -> list[Any]:
+        """A point [D] as a list of numbers, with categories by their values."""
+        pairs = zip(self.each, np.asarray(x, dtype=np.float64).tolist())
+        return [value if each.categories is None else each.category_at(value) for each, value in pairs]
+
+    @property
+    def categorical(self) -> np.ndarray:
+        """Variables [D] that are categories."""
+        return np.array([variable.categories is not None for variable in self.each])
+
+    @property
+    def unordered(self) -> np.ndarray:
+        """Variables [D] that are categories without an order."""
+        return self.categorical & ~self.column("ordered")
 
     def as_array(self, x: Any) -> Any:
         """Points given by name as an array: a dict is a point [D] or columns, a list of dicts rows [n, D].
@@ -194,9 +266,29 @@ class Variables:
         if missing:
             raise InvalidInput(f"a point by name needs every variable; {missing[0]!r} is missing")
         try:
-            return [np.asarray(x[name], dtype=np.float64) for name in self.names]
+            return [_read_values(variable, x[name]) for name, variable in zip(self.names, self.each)]
+        except UnknownCategory:
+            raise
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"a point by name must be numbers; got {dict(x)!r:.60}") from error
+
+
+def _own_values(variable: Variable, column: np.ndarray, single: bool) -> Any:
+    """One value of a variable, or a column of them, in its own type."""
+    if variable.categories is not None:
+        if single:
+            return variable.category_at(float(column))
+        return np.array([variable.category_at(place) for place in column.tolist()], dtype=object)
+    return int(column) if variable.integer and single else column[()]
+
+
+def _read_values(variable: Variable, given: Any) -> np.ndarray:
+    """What a point by name gives for a variable: numbers, the places of categories."""
+    if variable.categories is None:
+        return np.asarray(given, dtype=np.float64)
+    if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
+        return np.array([variable.place_of(value) for value in given])
+    return np.asarray(variable.place_of(given))
 
 
 def _pair_ends(low: Any, high: Any) -> np.ndarray:
@@ -224,6 +316,13 @@ def _read_variable(given: Any, which: int | str) -> Variable:
     """A variable as (low, high), (low, high, unit) or itself; errors say which it is."""
     if isinstance(given, Variable):
         return given
+    if isinstance(given, (list, tuple)) and len(given) > 1 and all(isinstance(each, str) for each in given):
+        return Variable(categories=given)
+    if isinstance(given, Mapping) and given and set(given) <= set(Variable.__dataclass_fields__):
+        try:
+            return Variable(**given)
+        except InvalidInput as error:
+            raise InvalidInput(f"bounds of variable {which}: {error}") from error
     try:
         if isinstance(given, (str, bytes, Mapping, Set)):
             raise TypeError
@@ -235,6 +334,6 @@ def _read_variable(given: Any, which: int | str) -> Variable:
         raise InvalidInput(f"bounds of variable {which}: {error}") from error
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"bounds must be one (low, high) pair of numbers per variable, or (low, high, unit); variable {which} has "
-            f"{given!r:.60}"
+            f"bounds must be one (low, high) pair of numbers per variable, (low, high, unit), or a list of texts, its "
+            f"categories; variable {which} has {given!r:.60}"
         ) from error

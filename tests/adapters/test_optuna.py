@@ -16,7 +16,7 @@ optuna = pytest.importorskip("optuna")
 from optuna.distributions import FloatDistribution, IntDistribution  # noqa: E402
 
 from meco.adapters.optuna import MecoSampler  # noqa: E402
-from meco.adapters.optuna_trials import NumericParameter  # noqa: E402
+from meco.adapters.optuna_trials import SearchedParameter  # noqa: E402
 from meco.errors import MecoError  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -100,7 +100,7 @@ def test_scales_steps_and_whole_numbers():
     ids=str,
 )
 def test_an_axis_goes_there_and_back_and_stays_inside(distribution):
-    axis = NumericParameter.of(distribution)
+    axis = SearchedParameter.of(distribution)
     for share in np.linspace(0.0, 1.0, 33):
         x = axis.low + share * (axis.high - axis.low)
         value = axis.to_value(round(x) if axis.integer else x)

@@ -74,9 +74,10 @@ def test_mixed_variables_go_by_name():
     assert found.X["r"] == pytest.approx(0.5, abs=0.05)
 
 
-def test_a_choice_is_refused_by_name():
-    with pytest.raises(InvalidInput, match="variable 'colour' of Mixed is a Choice"):
-        minimize(Mixed(colour=Choice(options=["red", "blue"])), MeCO(), ("n_eval", 10))
+def test_a_choice_is_a_category():
+    found = minimize(Mixed(colour=Choice(options=["red", "blue", 3])), MeCO(), ("n_eval", 40), seed=1)
+    assert found.X["colour"] in ("red", "blue", 3)
+    assert len({individual.X["colour"] for individual in found.algorithm.pop}) >= 1
 
 
 def test_several_objectives_are_refused():

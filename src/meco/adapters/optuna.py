@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.adapters.optuna_trials import NumericParameter, trial_as_point, trial_constraints
+from meco.adapters.optuna_trials import SearchedParameter, trial_as_point, trial_constraints
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
@@ -17,11 +17,18 @@ from meco.run.log.evaluation_log import PriorEvaluations
 from meco.variables import Variables
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution  # noqa: E402
+from optuna.distributions import (  # noqa: E402
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.samplers import BaseSampler, RandomSampler  # noqa: E402
 from optuna.search_space import IntersectionSearchSpace  # noqa: E402
 from optuna.study import Study, StudyDirection  # noqa: E402
 from optuna.trial import FrozenTrial, TrialState  # noqa: E402
+
+SEARCHED = (FloatDistribution, IntDistribution, CategoricalDistribution)
 
 
 class StudySearch:
@@ -48,8 +55,8 @@ class MecoSampler(BaseSampler):
 
     Constraints are those of trial.set_constraint (or constraints_func, as other samplers take it). Trials that run
     at the same time, in threads or in processes on a common storage, have a search each that learns from all
-    finished trials; so a study that was stopped goes on from its storage. Categorical parameters, and those
-    that only some trials have, are left to the independent sampler.
+    finished trials; so a study that was stopped goes on from its storage. Parameters that only some trials have are
+    left to the independent sampler.
 
     budget    trials that the study is planned for: the search spends them as it would evaluations
     method    a name of METHODS; seed makes studies without parallel trials repeatable: the search of minimize()
@@ -82,10 +89,9 @@ class MecoSampler(BaseSampler):
         self.independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The numeric parameters that all trials have: those that the search proposes together."""
-        numeric = (FloatDistribution, IntDistribution)
+        """The parameters that all trials have: those that the search proposes together."""
         found = self._space.calculate(study)
-        return {name: d for name, d in found.items() if isinstance(d, numeric) and not d.single()}
+        return {name: d for name, d in found.items() if isinstance(d, SEARCHED) and not d.single()}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -96,7 +102,7 @@ class MecoSampler(BaseSampler):
         complete = [t for t in trials if t.state == TrialState.COMPLETE]
         if not search_space or not complete:
             return {}
-        axes = {name: NumericParameter.of(d) for name, d in search_space.items()}
+        axes = {name: SearchedParameter.of(d) for name, d in search_space.items()}
         constraints = tuple(trial_constraints(complete[0]))
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         with self._lock:
@@ -122,7 +128,7 @@ class MecoSampler(BaseSampler):
         self,
         trials: list[FrozenTrial],
         trial: FrozenTrial,
-        axes: dict[str, NumericParameter],
+        axes: dict[str, SearchedParameter],
         constraints: tuple[str, ...],
         ended: dict[int, PriorEvaluations],
     ) -> tuple[StudySearch, np.ndarray]:
@@ -140,7 +146,7 @@ class MecoSampler(BaseSampler):
 
         def make_search(seed: int, evaluated: Any) -> Optimizer:
             """A search of this space."""
-            variables = Variables.of(box[:, 0], box[:, 1], integer)
+            variables = Variables(tuple(axis.variable for axis in axes.values()))
             given = {"budget": self.budget, "method": self.method, "x0": x0, "evaluated": evaluated}
             return Optimizer(variables, len(constraints), seed=seed, **given)
 
@@ -160,12 +166,12 @@ class MecoSampler(BaseSampler):
         return self._searches[-1], optimizer.ask(1)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
-        """The middle of a numeric parameter for the first trial; else what the independent sampler gives.
+        """The middle of a parameter for the first trial; else what the independent sampler gives.
 
         That one draws between bounds: where they are missing, the value is drawn here.
         """
-        if isinstance(param_distribution, (FloatDistribution, IntDistribution)):
-            axis = NumericParameter.of(param_distribution)
+        if isinstance(param_distribution, SEARCHED):
+            axis = SearchedParameter.of(param_distribution)
             if trial.number == 0 and not axis.infinite:
                 return axis.to_value(0.5 * (axis.low + axis.high))  # the search begins in the middle
             if axis.infinite:

@@ -7,26 +7,31 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from optuna.distributions import IntDistribution
+from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from meco.run.log.evaluation_log import PriorEvaluations
+from meco.variables import Variable
 
 FREE_RANGE = 20.0  # where a parameter without bounds is sampled before anything is known of it
 
 
-class NumericParameter(NamedTuple):
-    """A parameter as a variable: logarithms where the scale is one, the number of the step where there are steps."""
+class SearchedParameter(NamedTuple):
+    """A parameter as a variable: logarithms where the scale is one, the number of the step or of the choice."""
 
     low: float
     high: float
     integer: bool
     to_value: Callable[[float], Any]  # of the parameter, from the variable
     from_value: Callable[[Any], float]  # of the variable, from the parameter
+    choices: int = 0  # of a category
 
     @classmethod
-    def of(cls, d: Any) -> NumericParameter:
-        """The variable behind a numeric distribution."""
+    def of(cls, d: Any) -> SearchedParameter:
+        """The variable behind a distribution."""
+        if isinstance(d, CategoricalDistribution):
+            last = len(d.choices) - 1
+            return cls(0, last, True, lambda x: d.choices[round(x)], lambda v: d.to_internal_repr(v), len(d.choices))
         kind = int if isinstance(d, IntDistribution) else float
 
         def inside(value: float) -> Any:
@@ -41,6 +46,13 @@ class NumericParameter(NamedTuple):
                 0, last, True, lambda x: inside(d.low + round(x) * d.step), lambda v: round((v - d.low) / d.step)
             )
         return cls(d.low, d.high, False, float, float)
+
+    @property
+    def variable(self) -> Variable:
+        """The same for a search."""
+        if self.choices:
+            return Variable(categories=[f"choice {i}" for i in range(self.choices)])
+        return Variable(float(self.low), float(self.high), integer=self.integer)
 
     @property
     def infinite(self) -> bool:
@@ -64,7 +76,7 @@ def trial_constraints(trial: FrozenTrial) -> dict[str, float]:
 
 
 def trial_as_point(
-    trial: FrozenTrial, axes: dict[str, NumericParameter], constraints: tuple[str, ...], sign: float
+    trial: FrozenTrial, axes: dict[str, SearchedParameter], constraints: tuple[str, ...], sign: float
 ) -> PriorEvaluations:
     """A finished trial as one point; nan where it failed or was pruned, and for what is missing or out of range."""
     x = [axis.from_value(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]

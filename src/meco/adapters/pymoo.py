@@ -10,8 +10,14 @@ from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Workers
-from meco.problems.pymoo_problem import from_pymoo, read_pymoo_bounds, to_pymoo_points
-from meco.variables import Variables
+from meco.problems.pymoo_problem import (
+    from_pymoo,
+    from_pymoo_points,
+    pymoo_choices,
+    read_pymoo_bounds,
+    to_pymoo_points,
+)
+from meco.variables import Variable, Variables
 
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
 from pymoo.core.algorithm import Algorithm  # noqa: E402
@@ -29,7 +35,7 @@ class MeCO(Algorithm):
     sampling     points to try first, [n, D] or a Population; those already evaluated are not evaluated again
     options      further ones of meco.Optimizer: policy, pop_size
 
-    Constraints, equalities and whole-number variables are taken from the problem; feasible means what pymoo
+    Constraints, equalities, whole-number variables and choices are taken from the problem; feasible means what pymoo
     means by it. The run ends with the termination or the budget, whichever comes first.
     """
 
@@ -54,11 +60,11 @@ class MeCO(Algorithm):
         lower, upper, whole = read_pymoo_bounds(problem)
         planned = getattr(self.termination, "n_max_evals", None)
         budget = self.budget or (int(planned) if planned is not None and np.isfinite(planned) else None)
-        x0, evaluated = _split_sampling(self.sampling)
+        x0, evaluated = _split_sampling(problem, self.sampling)
         tolerances = Population.new(X=np.zeros((1, 1)))[0].config
         batch = self.search_options.pop("batch", None)
         self.search = Optimizer(
-            Variables.of(lower, upper, whole),
+            _make_variables(problem, Variables.of(lower, upper, whole)),
             problem.n_ieq_constr,
             problem.n_eq_constr,
             budget=budget,
@@ -93,11 +99,22 @@ class MeCO(Algorithm):
             self.termination.terminate()
 
 
-def _split_sampling(sampling: Any) -> tuple[Any, Any]:
+def _make_variables(problem: Any, numbers: Variables) -> Variables:
+    """The variables of a problem; those that are a Choice are categories."""
+    choices = pymoo_choices(problem)
+    return Variables(
+        tuple(
+            Variable(categories=[f"option {k}" for k in range(choices[i])]) if choices.get(i, 0) > 1 else variable
+            for i, variable in enumerate(numbers.each)
+        )
+    )
+
+
+def _split_sampling(problem: Any, sampling: Any) -> tuple[Any, Any]:
     """Points to try, and points that are known with their values, from an array or a population."""
     if sampling is None or not isinstance(sampling, Population):
         return sampling, None
-    x = np.array([list(p.X.values()) if isinstance(p.X, dict) else p.X for p in sampling], dtype=np.float64)
+    x = from_pymoo_points(problem, [p.X for p in sampling])
     known = np.array(["F" in p.evaluated for p in sampling])
     f, g, h = sampling[known].get("F", "G", "H") if known.any() else (None,) * 3
     return None if known.all() else x[~known], None if f is None else (x[known], f[:, 0], g, h)

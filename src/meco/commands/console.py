@@ -48,11 +48,11 @@ def _is_file_path(text: str) -> bool:
 
 
 def parse_numbers(text: str | None, what: str) -> Any:
-    """A point "1,2,3", several "1,2,3 4,5,6", JSON, or None for None; other text is an error, which calls it `what`."""
+    """A point "1,2,3", several "1,2,3 4,5,6", JSON (by name too), None for None; else an error that calls it `what`."""
     if text is None:
         return None
     try:
-        if text.strip().startswith("["):
+        if text.strip().startswith(("[", "{")):
             return parse_json(text, what)
         rows = [[float(v) for v in row.split(",")] for row in text.split()]
     except ValueError as error:
@@ -90,12 +90,22 @@ def describe_result(result: Result, variables: Sequence[str] = ()) -> str:
     """A result in words and columns; variables are called as given, else by the names of the run."""
     if not variables and result.run.variables is not None:
         variables = result.run.variables.labels(units=True)
+    values = None if result.run.variables is None else _show_values(result)
     parts = [
         f"{result.message} {result.run.evidence}".strip(),
-        describe_point(result.x, result.fun, result.constraints, variables),
+        describe_point(result.x, result.fun, result.constraints, variables, values),
         describe_limits(result),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _show_values(result: Result) -> list[str]:
+    """The values of the best point as text: numbers, names of categories."""
+    assert result.run.variables is not None
+    return [
+        f"{value:.10g}" if each.categories is None else each.show(value)
+        for each, value in zip(result.run.variables.each, result.x)
+    ]
 
 
 def describe_limits(result: Result) -> str:
@@ -117,12 +127,20 @@ def describe_limits(result: Result) -> str:
 
 
 def describe_point(
-    x: Any, fun: float, constraints: Mapping[str, ConstraintValue], variables: Sequence[str] = ()
+    x: Any,
+    fun: float,
+    constraints: Mapping[str, ConstraintValue],
+    variables: Sequence[str] = (),
+    values: Sequence[str] | None = None,
 ) -> str:
-    """A point, its objective and its constraints in columns; x1, x2, ... unless there is a name for every variable."""
+    """A point, its objective and its constraints in columns; x1, x2, ... unless there is a name for every variable.
+
+    values are those of x as text, where given.
+    """
+    values = [f"{value:.10g}" for value in x] if values is None else values
     names = list(variables) if len(variables) == len(x) else [f"x{i + 1}" for i in range(len(x))]
     wide = max(map(len, [*names, *constraints, "f"]))
-    lines = [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, x)]
+    lines = [f"  {name:<{wide}}  {value}" for name, value in zip(names, values)]
     lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
     for name, found in constraints.items():
         over = describe_excess(found)

@@ -46,20 +46,28 @@ def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None
     """A row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers as Python writes them."""
     writer = csv.writer(file, lineterminator="\n")
     names = log.constraint_names(inputs["tolerances"]["names"])
-    writer.writerow([*CALL_FIELDS, *variables_from_inputs(inputs).labels(), "f", *names])
+    variables = variables_from_inputs(inputs)
+    writer.writerow([*CALL_FIELDS, *variables.labels(), "f", *names])
     for head, e in _describe_calls(log, inputs):
-        cells = [*(head[name] for name in CALL_FIELDS), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
+        cells = [
+            *(head[name] for name in CALL_FIELDS),
+            *variables.own_values(e.x),
+            float(e.f),
+            *e.g.tolist(),
+            *e.h.tolist(),
+        ]
         writer.writerow([_csv_cell(value) for value in cells])
 
 
 def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """x, by name where the variables have names, and the constraints as one field each; not finite becomes null."""
-    variables = inputs["variable_names"]
+    variables = variables_from_inputs(inputs)
     names, p = log.constraint_names(inputs["tolerances"]["names"]), log.counts[0]
     for head, e in _describe_calls(log, inputs):
         g = {name: _finite_or_none(v) for name, v in zip(names[:p], e.g.tolist())}
         h = {name: _finite_or_none(v) for name, v in zip(names[p:], e.h.tolist())}
-        x = dict(zip(variables, e.x.tolist())) if variables else e.x.tolist()
+        values = variables.own_values(e.x)
+        x = dict(zip(variables.names, values)) if variables.names else values
         row = head | {"x": x, "f": _finite_or_none(float(e.f)), "g": g, "h": h}
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.commands.solve import make_stop, make_workers, show_result
-from meco.commands.sources import open_source
+from meco.commands.sources import find_cheap, open_source
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
                 workers=make_workers(options, batch, bool(inputs.get("asynchronous"))),
                 stop=make_stop(args),
                 on_error=inputs["on_error"],
+                cheap=find_cheap(source.get("cheap"), fun),
                 callback=None if args.quiet else Progress(args.progress),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
             )
@@ -103,7 +104,8 @@ def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: boo
     """
     source, method = run_json["source"], run_json["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
-    named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]
+    cheap = source.get("cheap")
+    named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None, cheap) if what]
     if assume_yes or not named or run_json.get("place") == folder_fingerprint(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"

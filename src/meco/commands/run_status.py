@@ -21,6 +21,7 @@ from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace
 from meco.run.request import variables_from_inputs
 from meco.run.tolerances import resolve_recorded_tolerances
+from meco.variables import Variables
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 CURVE_POINTS = 300  # of a curve, at most
@@ -66,19 +67,24 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     nu = np.where(every.feasible, 0.0, ev.nu[0])
     low, high = variables.shown_range(every.x[ranked])
     names = log.constraint_names(inputs["tolerances"]["names"])
-    points = [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], high - low)]
+    points = [_describe_point(every, ranked[i], variables) for i in _choose_distinct(every.x[ranked], high - low)]
     return shown | {
         "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
-        "best": _describe_point(every, ranked[0]),
+        "best": _describe_point(every, ranked[0], variables),
         "points": points,
         "drawn": np.stack(variables.shown_range(np.array([each["x"] for each in points])), axis=1).tolist(),
         "constraints": _describe_constraints(every, ranked[0], names, tolerances),
     }
 
 
-def _describe_point(every: Evaluations, i: int) -> dict[str, Any]:
-    """Row i of the evaluations as the page shows it."""
-    return {"x": every.x[i].tolist(), "f": float(every.f[i]), "feasible": bool(every.feasible[i]), "number": i + 1}
+def _describe_point(every: Evaluations, i: int, variables: Variables) -> dict[str, Any]:
+    """Row i of the evaluations as the page shows it; shown has the names of categories, null for numbers."""
+    found = {"x": every.x[i].tolist(), "f": float(every.f[i]), "feasible": bool(every.feasible[i]), "number": i + 1}
+    if not variables.categorical.any():
+        return found
+    return found | {
+        "shown": [None if v.categories is None else v.show(place) for v, place in zip(variables.each, found["x"])]
+    }
 
 
 def _choose_distinct(x: np.ndarray, width: np.ndarray) -> list[int]:

@@ -22,7 +22,15 @@ from meco.commands.console import (
     parse_numbers,
     parse_tolerance,
 )
-from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, mission_digest, names_a_function
+from meco.commands.sources import (
+    Benchmark,
+    FileFunction,
+    Program,
+    find_cheap,
+    find_problem,
+    mission_digest,
+    names_a_function,
+)
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, format_duration
@@ -52,6 +60,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--instance", default="paper", help="of a CEC2017 problem: paper, official or a number")
     what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")
     what.add_argument("--log", help="positions of variables on a logarithmic scale, from 0: 0,2")
+    what.add_argument(
+        "--cheap",
+        help="constraints that cost nothing: functions of the file (or other.py:name); `cheap` in it unless given",
+    )
     what.add_argument("--keep", help="names of constraints that must never be violated: stress,deflection")
     what.add_argument("--names", help="names of the constraints, inequalities first: stress,deflection")
     how = parser.add_argument_group("how")
@@ -160,6 +172,8 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
 
     variables = _read_variables(args, fun, problem)
     options = call_options(args) if problem is None else {"vectorized": True, "workers": None, "timeout": None}
+    cheap = find_cheap(args.cheap, fun)
+    fun.source |= {"cheap": args.cheap} if args.cheap else {}
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
     try:
         result = minimize(
@@ -174,11 +188,12 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
             workers=make_workers(options, args.batch, args.asynchronous),
             stop=make_stop(args),
             on_error=args.on_error,
+            cheap=cheap,
             callback=None if args.quiet else Progress(args.progress),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
         if args.confirm:
-            result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]))
+            result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]), cheap=cheap)
         return show_result(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()

@@ -40,6 +40,11 @@ class FileFunction:
         """Bounds that the file declares, or None."""
         return getattr(self.module, "bounds", None)
 
+    @property
+    def cheap(self) -> Any:
+        """Constraints that cost nothing, as the file declares them, or None."""
+        return getattr(self.module, "cheap", None)
+
     def close(self) -> None:
         """Nothing to let go of."""
 
@@ -59,6 +64,11 @@ class Benchmark:
         """The box of the problem: [D, 2]."""
         return np.stack([self.problem.lower, self.problem.upper], axis=1)
 
+    @property
+    def cheap(self) -> Any:
+        """None of a benchmark's constraints is taken for cheap."""
+        return None
+
     def close(self) -> None:
         """Nothing to let go of."""
 
@@ -66,11 +76,25 @@ class Benchmark:
 class Program(Command):
     """A command that remembers how it was called."""
 
-    bounds = None
+    bounds = cheap = None
 
     def __init__(self, line: str, folder: str | None = None, keep_calls: bool = False) -> None:
         super().__init__(line, folder, keep_calls)
         self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep_calls}
+
+
+def find_cheap(text: str | None, fun: FileFunction | Benchmark | Program) -> Any:
+    """Cheap constraints that a text names, "fits,clears" of the function's file or "other.py:fits"; else the file's."""
+    if text is None:
+        return fun.cheap
+    found = {}
+    for each in text.split(","):
+        path, _, name = each.strip().rpartition(":")
+        if not path and not isinstance(fun, FileFunction):
+            raise InvalidInput(f"--cheap wants a function of a Python file, as in constraints.py:{name}; got {each!r}")
+        place = FileFunction(path or fun.source["path"], name)
+        found[name] = place.fun
+    return found
 
 
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:

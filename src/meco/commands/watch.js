@@ -134,7 +134,7 @@ function showRun(status) {
   if (status.points.length) {
     change(part("points", "The best designs, each variable between its bounds", true), across(status));
     table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
-      status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
+      status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map((v, i) => p.shown?.[i] ?? short(v))] })), "the best designs");
   }
   if (status.steering.length) {
     fold("method", "What the method did");

@@ -82,6 +82,12 @@ class ProblemBatch:
         f, g, h = values if self._from_groups is None else [xp.take(v, self._from_groups, axis=0) for v in values]
         return f, g, h
 
+    partial = False  # formulas give all of a candidate's values
+
+    def worst(self) -> float:
+        """Asked of sources whose answers may have gaps."""
+        return 0.0
+
     def values_of(self, run: int, x: Array) -> Values:
         """Values of points [1, n, D] of one run."""
         return self._raw_padded(self.problems[run], x)

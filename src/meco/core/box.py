@@ -51,6 +51,9 @@ class Box:
     scale: Scale | None = None
     pinned: dict[bytes, np.ndarray] = field(default_factory=dict)  # unit coordinates -> point [D]; of one run
     range: SearchRange | None = None  # of the one run of a box with infinite bounds
+    repair: Callable[[np.ndarray], np.ndarray] | None = (
+        None  # moves points [n, D] of one run to where they may be called
+    )
 
     def __post_init__(self) -> None:
         xp = namespace(self.lower)
@@ -86,6 +89,7 @@ class Box:
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
+        unit = unit if self.repair is None else self.repair(unit[0])[None]
         if self.range is None:
             x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
         else:
@@ -115,14 +119,15 @@ class Box:
     def keep_inside(self, unit: Array) -> Array:
         """Coordinates [B, n, D] that every engine and plug-in may be evaluated at: numbers, between the walls.
 
-        nan and infinities become 0.5. Arrays on a device come back as they are: looking at them would wait for it.
+        nan and infinities become 0.5, and what repair() would move is moved. Arrays on a device come back as they are:
+        looking at them would wait for it.
         """
         if not isinstance(unit, np.ndarray):
             return unit
         low, high = (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
-        if np.all((unit >= low) & (unit <= high) & np.isfinite(unit)):
-            return unit
-        return np.clip(np.where(np.isfinite(unit), unit, 0.5), low, high)
+        if not np.all((unit >= low) & (unit <= high) & np.isfinite(unit)):
+            unit = np.clip(np.where(np.isfinite(unit), unit, 0.5), low, high)
+        return unit if self.repair is None else self.repair(unit[0])[None]
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points [n, D] of the first run's box in unit-cube coordinates."""

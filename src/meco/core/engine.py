@@ -27,6 +27,8 @@ from meco.core.search_range import SearchRange
 from meco.core.streams import Streams
 
 if TYPE_CHECKING:
+    from meco.core.categories import Categories
+    from meco.core.cheap_set import CheapLimits
     from meco.core.evaluator import Evaluator
 
 
@@ -50,6 +52,8 @@ class Task:
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
     noisy: bool | None = None  # whether calls of one point differ; None: not known
     range: SearchRange | None = None  # where a bound is infinite, which InfiniteBounds allows; of tasks with one run
+    cheap: CheapLimits | None = None  # constraints that cost nothing; of tasks with one run
+    categories: Categories | None = None  # of tasks with one run; to all but their own methods they are integers
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:

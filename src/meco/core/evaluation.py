@@ -6,12 +6,14 @@ What a result shows the user, every call as columns, is meco/evaluations.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from meco.core.arrays import Array, all_columns, astype, at_least, fused, known_all, namespace, ordered_sum, total
+
+TRANSIENT = "transient"  # fields of this metadata are not saved with a search (memory.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,8 @@ class Evaluation:
     failed: Array
     feasible: Array  # every g <= ineq_tol and every |h| <= eq_tol
     intact: bool = False  # known to hold no failed candidate, which saves the work of masking them
+    # f, g and h [B, N, 1 + p + q], nan where not known, for engines that learn from them; None where all is known
+    partial: Array | None = field(default=None, metadata={TRANSIENT: True})
 
     @classmethod
     def of(
@@ -64,6 +68,7 @@ class Evaluation:
             other.failed if intact else xp.where(keep, self.failed, other.failed),
             xp.where(keep, self.feasible, other.feasible),
             intact,
+            _merge_partial(lambda a, b: xp.where(wide, a, b), self, other),
         )
         if intact and "nu" in self.__dict__ and "nu" in other.__dict__:  # known already: not summed up again
             merged.__dict__["nu"] = xp.where(keep, self.nu, other.nu)
@@ -72,7 +77,23 @@ class Evaluation:
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""
         f, g, h, failed, feasible = (change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible))
-        return Evaluation(f, g, h, failed, feasible, self.intact)
+        return Evaluation(
+            f, g, h, failed, feasible, self.intact, None if self.partial is None else change(self.partial)
+        )
+
+
+def side_by_side(ev: Evaluation) -> Array:
+    """f, g and h of each candidate [B, N, 1 + p + q], nan where nothing is known."""
+    if ev.partial is not None:
+        return ev.partial
+    return namespace(ev.f).concat([ev.f[..., None], ev.g, ev.h], axis=-1)
+
+
+def _merge_partial(merge: Callable[..., Array], *parts: Evaluation) -> Array | None:
+    """What is known of candidates of which some are known in part, put together from those of each part."""
+    if all(part.partial is None for part in parts):
+        return None
+    return merge(*(side_by_side(part) for part in parts))
 
 
 @fused
@@ -112,7 +133,8 @@ def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
     xp = namespace(parts[0].f)
     names = ("f", "g", "h", "failed", "feasible")
     f, g, h, failed, feasible = (xp.concat([getattr(p, name) for p in parts], axis=axis) for name in names)
-    return Evaluation(f, g, h, failed, feasible, all(p.intact for p in parts))
+    known = _merge_partial(lambda *each: xp.concat(list(each), axis=axis), *parts)
+    return Evaluation(f, g, h, failed, feasible, all(p.intact for p in parts), known)
 
 
 def unevaluated(like: Evaluation, count: int) -> Evaluation:

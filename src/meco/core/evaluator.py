@@ -16,6 +16,7 @@ from meco.core.batching import ProblemBatch
 from meco.core.evaluation import Evaluation, concat, unevaluated
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
+from meco.core.partial import evaluate_partial, has_gaps
 from meco.core.problem import Problem
 from meco.core.source import Source, Values
 from meco.errors import InvalidInput
@@ -158,6 +159,8 @@ class Evaluator:
     def _make_evaluation(self, values: Values, run: int | None = None) -> Evaluation:
         """Values with what the tolerances make of them."""
         ineq, eq = self.source.tolerances()
+        if self.source.partial and has_gaps(*values):
+            return evaluate_partial(*values, ineq, eq, self.source.worst())
         pick = slice(None) if run is None or ineq.shape[0] == 1 else slice(run, run + 1)
         return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], self._finite)
 

@@ -102,7 +102,9 @@ def container_parts(value: Any) -> dict[str, Any] | None:
     if isinstance(value, (tuple, list)):
         return {str(i): part for i, part in enumerate(value)}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        return {
+            field.name: getattr(value, field.name) for field in fields(value) if not field.metadata.get("transient")
+        }
     return None
 
 

@@ -63,6 +63,15 @@ class Source(Protocol):
         """Whether a device may record the evaluation."""
         ...
 
+    @property
+    def partial(self) -> bool:
+        """Whether some of a candidate's values may be known and others not; of one run, in NumPy."""
+        ...
+
+    def worst(self) -> float:
+        """The largest f so far, where partial."""
+        ...
+
     def counts(self) -> tuple[int, int]:
         """Inequalities and equalities of the widest problem."""
         ...

@@ -93,6 +93,12 @@ class IndexedProblems:
         f, g, h = mine[:, 0, :], mine[:, 1 : 1 + n_ineq, :], mine[:, 1 + n_ineq :, :]
         return f, xp.matrix_transpose(g), xp.matrix_transpose(h)
 
+    partial = False  # formulas give all of a candidate's values
+
+    def worst(self) -> float:
+        """Asked of sources whose answers may have gaps."""
+        return 0.0
+
     def values_of(self, run: int, x: Array) -> Values:
         """Runs are only evaluated together."""
         raise NotImplementedError

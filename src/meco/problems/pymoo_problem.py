@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput
 
 KINDS = {"Real": float, "Integer": int, "Binary": bool}  # variables of a mixed problem that are numbers
+CHOICE = "Choice"  # one that is a category: points hold the place of its option
 
 
 def is_pymoo(problem: Any) -> bool:
@@ -21,8 +22,8 @@ def is_pymoo(problem: Any) -> bool:
 def from_pymoo(problem: Any) -> Problem:
     """A pymoo problem with one objective as a meco.Problem, its known optimum included.
 
-    Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars. Several objectives,
-    infinite bounds and choices among names are refused.
+    Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars; of a Choice the place of
+    its option is one. Several objectives and infinite bounds are refused.
     """
     name = type(problem).__name__
     if problem.n_obj != 1:
@@ -48,16 +49,9 @@ def from_pymoo(problem: Any) -> Problem:
 def read_pymoo_bounds(problem: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lower and upper bounds of a pymoo problem, infinite where it has none, and which are whole numbers: [D] each."""
     if _is_mixed(problem):
-        kinds = [KINDS.get(type(variable).__name__) for variable in problem.vars.values()]
-        for name, kind in zip(problem.vars, kinds):
-            if kind is None:
-                raise InvalidInput(
-                    f"variable {name!r} of {type(problem).__name__} is a {type(problem.vars[name]).__name__}; "
-                    "only Real, Integer and Binary are numbers that can be searched"
-                )
-        pairs = [(0, 1) if kind is bool else v.bounds for v, kind in zip(problem.vars.values(), kinds)]
+        pairs = [_read_range(problem, name) for name in problem.vars]
         lower, upper = np.array(pairs, dtype=np.float64).T
-        return lower, upper, np.array([kind is not float for kind in kinds])
+        return lower, upper, np.array([type(v).__name__ != "Real" for v in problem.vars.values()])
     lower, upper = (
         np.broadcast_to(np.asarray(none if side is None else side, dtype=np.float64), (problem.n_var,))
         for side, none in ((problem.xl, -np.inf), (problem.xu, np.inf))
@@ -69,10 +63,51 @@ def to_pymoo_points(problem: Any, x: np.ndarray) -> np.ndarray:
     """Points [n, D] as this pymoo problem wants them: of its type, or a dict for each point."""
     if not _is_mixed(problem):
         return x.astype(problem.vtype) if problem.vtype in (int, bool) else x
-    names = list(problem.vars)
-    kinds = [KINDS[type(problem.vars[name]).__name__] for name in names]
-    made = [{name: kind(value) for name, kind, value in zip(names, kinds, row)} for row in x]
+    takers = {name: _reader_of(variable) for name, variable in problem.vars.items()}
+    made = [{name: take(value) for (name, take), value in zip(takers.items(), row)} for row in x.tolist()]
     return np.array(made, dtype=object)
+
+
+def from_pymoo_points(problem: Any, points: Any) -> np.ndarray:
+    """Points of this pymoo problem as numbers [n, D], options of a Choice by their places."""
+    if not _is_mixed(problem):
+        return np.array(list(points), dtype=np.float64)
+    return np.array(
+        [
+            [
+                list(v.options).index(point[name]) if type(v).__name__ == CHOICE else float(point[name])
+                for name, v in problem.vars.items()
+            ]
+            for point in points
+        ],
+        dtype=np.float64,
+    )
+
+
+def pymoo_choices(problem: Any) -> dict[int, int]:
+    """The position of each variable that is a Choice, and how many options it has."""
+    kinds = list(problem.vars.values()) if _is_mixed(problem) else []
+    return {i: len(v.options) for i, v in enumerate(kinds) if type(v).__name__ == CHOICE}
+
+
+def _read_range(problem: Any, name: str) -> tuple[float, float]:
+    """From where to where a variable of a mixed problem goes."""
+    variable, kind = problem.vars[name], type(problem.vars[name]).__name__
+    if kind == CHOICE:
+        return 0, len(variable.options) - 1
+    if kind not in KINDS:
+        raise InvalidInput(
+            f"variable {name!r} of {type(problem).__name__} is a {kind}; only Real, Integer, Binary and Choice can be "
+            "searched"
+        )
+    return (0, 1) if kind == "Binary" else variable.bounds
+
+
+def _reader_of(variable: Any) -> Callable[[float], Any]:
+    """What turns a number into a value of a variable of pymoo."""
+    if type(variable).__name__ == CHOICE:
+        return lambda place: list(variable.options)[round(place)]
+    return KINDS[type(variable).__name__]
 
 
 def _is_mixed(problem: Any) -> bool:

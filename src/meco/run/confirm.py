@@ -20,9 +20,10 @@ from meco.read_numbers import read_whole_number
 from meco.result import Result
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
-from meco.run.constraints import read_constraints
+from meco.run.constraints import LimitedValues, read_constraints
 from meco.run.make_result import constraint_values
 from meco.run.point_means import average_calls
+from meco.variables import Variables
 
 CALLS_PER_POINT = 4  # that is called again, on average at least
 
@@ -67,11 +68,12 @@ def confirm(
     *,
     constraints: Any = (),
     vectorized: bool = False,
+    cheap: Any = None,
 ) -> Result:
     """Call the best points of a finished run again, and give its result by means over all calls.
 
-    fun, constraints and vectorized are those of the run. The new result has `repeated`: how often x was called, the
-    mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too. A
+    fun, constraints, vectorized and cheap are those of the run. The new result has `repeated`: how often x was called,
+    the mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too. A
     call that fails is counted and changes nothing.
 
     Examples:
@@ -88,7 +90,7 @@ def confirm(
         raise InvalidInput("confirm() takes a result of minimize() or of an Optimizer")
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
-    separate = read_constraints(constraints, run.variables)
+    separate = (*read_constraints(constraints, run.variables), *_read_cheap(cheap, run.variables))
     call = Call(fun, separate, vectorized, run.variables if run.variables.names else None)
     made = failed = 0
     while made < calls and (x := point_to_call(every, run.tolerances, calls)) is not None:
@@ -125,6 +127,15 @@ def confirm(
             "constraint_spread": np.concatenate(others),
         },
     )
+
+
+def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """Constraints that cost nothing; their module is loaded only where there are any."""
+    if cheap is None:
+        return ()
+    from meco.run.cheap_constraints import read_cheap
+
+    return read_cheap(cheap, variables)
 
 
 def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:

@@ -23,6 +23,13 @@ class LimitedValues:
     upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
     label: str = ""  # of constraints whose place among all others the search must know
     hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
+    named: bool = False  # whether the label is a name, which a single value has as it is
+
+    def value_names(self, count: int, kind: str) -> tuple[str, ...]:
+        """Names of so many values; kind is g or h."""
+        if not self.named:
+            return label_names(self.label, count, kind)
+        return (self.label,) if count == 1 else tuple(f"{self.label} {i}" for i in range(1, count + 1))
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""

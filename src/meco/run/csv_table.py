@@ -26,8 +26,16 @@ def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
     marks = {name: getattr(every, name) for name in ("feasible", "failed", "known")}
     taken = {"f", *values, *marks}
     labels = [f"x_{name}" if name in taken else name for name in result.run.variables.labels()]
-    x = dict(zip(labels, every.x.T))
+    columns = [_own_column(variable, column) for variable, column in zip(result.run.variables.each, every.x.T)]
+    x = dict(zip(labels, columns))
     return x | {"f": every.f} | values | marks
+
+
+def _own_column(variable: Any, column: np.ndarray) -> np.ndarray:
+    """A column of numbers, or of the names of categories."""
+    if variable.categories is None:
+        return column
+    return np.array([variable.category_at(place) for place in column.tolist()], dtype=object)
 
 
 def format_csv(result: Result) -> str:
@@ -37,7 +45,7 @@ def format_csv(result: Result) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     for row in zip(*(column.tolist() for column in table.values())):
-        writer.writerow([int(v) if isinstance(v, bool) else repr(v) for v in row])
+        writer.writerow([int(v) if isinstance(v, bool) else v if isinstance(v, str) else repr(v) for v in row])
     return text.getvalue()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from meco.core.source import ExtraCalls
 from meco.core.streams import SCOUT_STREAM
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
+
+if TYPE_CHECKING:
+    from meco.run.log_scale import LogScale
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
@@ -44,8 +47,17 @@ def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
     return Box(
-        request.lower[None, None], request.upper[None, None], integer, request.make_log_scale(), range=request.range
+        request.lower[None, None], request.upper[None, None], integer, _make_log_scale(request), range=request.range
     )
+
+
+def _make_log_scale(request: Request) -> LogScale | None:
+    """What takes variables on a logarithmic scale to the box and back."""
+    if request.logarithmic is None:
+        return None
+    from meco.run.log_scale import LogScale
+
+    return LogScale(request.logarithmic, request.lower, request.upper)
 
 
 class AnsweredConstraints:
@@ -68,7 +80,7 @@ class AnsweredConstraints:
 class FunctionSource:
     """One run on a function. project moves points [n, D] of the unit cube to where hard constraints let them lie."""
 
-    runs, xp, device, finite, recordable = 1, np, None, False, False
+    runs, xp, device, finite, recordable, partial = 1, np, None, False, False, True
     names = ("fun",)
 
     def __init__(
@@ -99,6 +111,11 @@ class FunctionSource:
         if self._log.constraints is None and self._scout_answer(min(at_once, len(f))):
             g, h = (np.full((len(f), n), np.nan) for n in self._log.counts)
         return f[None], g[None], h[None]
+
+    def worst(self) -> float:
+        """The largest f of all answers so far, 0 where none has one."""
+        every = self._log.entries.values()
+        return max((e.f for e in every if e.good and np.isfinite(e.f)), default=0.0)
 
     def values_of(self, run: int, x: np.ndarray) -> Values:
         """The same: there is one run."""

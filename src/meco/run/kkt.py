@@ -34,6 +34,7 @@ POOL, POOL_NUMBERS = 3000, 3_000_000  # nearest points to choose from, and their
 NEW_DIRECTION = 0.4  # the least part of a direction that others do not have, for it to count as new
 MOST_POINTS = 400  # that gradients are fitted to, or 2 D + 1
 MANY_VARIABLES, MOST_VARIABLES = 40, 300  # from which on less is tried, and nothing
+MANY_EVALUATIONS = 1500  # from which on sets of points are cut, and two that say so suffice: it has not converged
 RIDGE = 1e-11  # of the diagonal of K: rounding
 TAUS = (1e-2, 1.0, 1e2, 1e4, 1e7)
 KAPPAS = (1e-2, 1.0, 1e2)
@@ -91,12 +92,21 @@ def find_multipliers(
         turn = find_bases(offset, max(1, min(3 * (dim + 4), MOST_POINTS // (2 * dim))))
         for most_turns, size in _point_sets(len(offset), dim):
             near = (turn < most_turns) | (np.arange(len(offset)) < size)
+            if len(u) >= MANY_EVALUATIONS:
+                near &= np.cumsum(near) <= MOST_POINTS
             if near.sum() > dim:
                 found.append(_try_points(offset[near], change[near], room, value, n_ineq, usual_slope))
                 agreed = _agree(found)
                 if agreed is not None and not agreed.reasons:
                     return agreed
+                if len(u) >= MANY_EVALUATIONS and len(found) == 2 and all(map(_says_not_stationary, found)):
+                    return found[0]
     return _agree(found) or _not_told(n_constraints, dim, TOO_FEW_POINTS)
+
+
+def _says_not_stationary(limits: Limits) -> bool:
+    """Whether a set of points says of every limit that the search has not converged."""
+    return bool(limits.reasons) and all(reason == NOT_STATIONARY for reason in limits.reasons.values())
 
 
 def _agree(found: list[Limits]) -> Limits | None:

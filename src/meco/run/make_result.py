@@ -181,6 +181,9 @@ def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
 
 def _describe_point(result: Result, n_ineq: int) -> list[str]:
     """What the message says of the best point, whose first n_ineq constraints are inequalities."""
+    if result.status == 2 and any(each.violation > each.tolerance for each in result.constraints.values()):
+        told = [name for name, each in result.constraints.items() if np.isfinite(each.value)]
+        return [f"No answer was whole; this x violates least of what is known ({', '.join(told)})."]
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
     if result.probability is not None and result.repeated is not None:

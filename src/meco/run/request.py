@@ -27,11 +27,14 @@ from meco.run.tolerances import check_constraint_names, resolve_tolerances_by_na
 from meco.variables import Variable, Variables
 
 if TYPE_CHECKING:
+    from meco.run.cheap_constraints import Cheap
     from meco.run.constraints import Row
-    from meco.run.log_scale import LogScale
 
 MOST_BUDGET = 10**15
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
+
+MOST_VECTORIZED = 64  # points for a vectorized function at once, where no batch is given
+VECTORIZED_ITERATIONS = 20  # times D: iterations that the budget leaves at least
 
 OBJECT_KEY = "object"  # the key that marks an option which was an object
 
@@ -51,6 +54,7 @@ class Request:
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
     hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     linear_rows: tuple[Row, ...] = ()  # linear constraints
+    cheap: Cheap | None = None  # constraints that cost nothing
     noise: bool | None = None  # whether calls of one point differ; None: not known
 
     @cached_property
@@ -119,43 +123,44 @@ class Request:
         """The smallest tolerance of inequalities and equalities, for methods that know only one."""
         return strictest_tolerance(self.tolerances.ineq, "ineq"), strictest_tolerance(self.tolerances.eq, "eq")
 
-    def make_log_scale(self) -> LogScale | None:
-        """What takes variables on a logarithmic scale to the box and back."""
-        if self.logarithmic is None:
-            return None
-        from meco.run.log_scale import LogScale
-
-        return LogScale(self.logarithmic, self.lower, self.upper)
-
     def describe_inputs(self) -> dict[str, Any]:
         """The same in JSON, to the last bit: the inputs in run.json, by which a resumed run is recognised."""
         known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
         kept = list(self.keep_feasible) if isinstance(self.keep_feasible, tuple) else self.keep_feasible
-        return {
-            "variables": [
-                {
-                    "low": _finite_or_none(v.low),
-                    "high": _finite_or_none(v.high),
-                    "unit": v.unit,
-                    "integer": v.integer,
-                    "log": v.log,
-                }
-                for v in self.variables.each
-            ],
-            "variable_names": list(self.variables.names),
-            "budget": self.budget,
-            "method": self.method,
-            "seed": self.seed,
-            "options": {key: _describe_option(value) for key, value in self.options.items()},
-            "x0": None if self.x0 is None else self.x0.tolist(),
-            "evaluated": known,
-            "tolerances": {
-                "ineq": self.tolerances.ineq,
-                "eq": self.tolerances.eq,
-                "keep_feasible": kept,
-                "names": list(self.constraint_names),
-            },
-        } | ({} if self.noise is None else {"noise": self.noise})
+        x0 = self.x0 if self.cheap is None else self.cheap.x0
+        cheap = {} if self.cheap is None else {"cheap": self.cheap.values.describe()}
+        return (
+            cheap
+            | {
+                "variables": [_describe_variable(v) for v in self.variables.each],
+                "variable_names": list(self.variables.names),
+                "budget": self.budget,
+                "method": self.method,
+                "seed": self.seed,
+                "options": {key: _describe_option(value) for key, value in self.options.items()},
+                "x0": None if x0 is None else x0.tolist(),
+                "evaluated": known,
+                "tolerances": {
+                    "ineq": self.tolerances.ineq,
+                    "eq": self.tolerances.eq,
+                    "keep_feasible": kept,
+                    "names": list(self.constraint_names),
+                },
+            }
+            | ({} if self.noise is None else {"noise": self.noise})
+        )
+
+
+def _describe_variable(v: Variable) -> dict[str, Any]:
+    """A variable as run.json has it, with its categories where it has some."""
+    found = {
+        "low": _finite_or_none(v.low),
+        "high": _finite_or_none(v.high),
+        "unit": v.unit,
+        "integer": v.integer,
+        "log": v.log,
+    }
+    return found if v.categories is None else found | {"categories": list(v.categories), "ordered": v.ordered}
 
 
 def _finite_or_none(end: float) -> float | None:
@@ -202,7 +207,7 @@ def make_request(
             raise InvalidInput(f"pop_size is too large for {dim} variables; got {options['pop_size']}")
     batch = options.get("batch", None if workers is None else workers.batch)
     if batch is not None or Batching in METHODS[name].offers:
-        at_once = 1 if workers is None else workers.at_once
+        at_once = 1 if workers is None else _points_at_once(workers, budget, dim)
         options["batch"] = read_whole_number(at_once if batch is None else batch, "batch")
         if min(options["batch"], budget) * dim > MOST_POPULATION_NUMBERS:
             raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
@@ -224,6 +229,17 @@ def make_request(
     if any(variable.infinite for variable in variables.each):
         _check_infinite_bounds(request)
     return request
+
+
+def _points_at_once(workers: Workers, budget: int, dim: int) -> int:
+    """How many points are proposed together where no batch is given: as many as there are workers.
+
+    A vectorized function is called for many points in the time of few, so that larger batches pay once the budget
+    leaves models enough iterations.
+    """
+    if not workers.vectorized:
+        return workers.at_once
+    return max(workers.at_once, min(MOST_VECTORIZED, budget // (VECTORIZED_ITERATIONS * dim)))
 
 
 def _check_infinite_bounds(request: Request) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from meco.core.box import Box
 from meco.core.capabilities import LinearRows, offered
+from meco.core.categories import Categories
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -28,7 +29,7 @@ def make_search(
 
     Its starting points are x0, then known points from best to worst; further_known are known like those of the request.
     """
-    box, known, constraints = make_box(request), KnownPoints(), AnsweredConstraints(request, log)
+    box, known, constraints = _make_search_box(request), KnownPoints(), AnsweredConstraints(request, log)
     starting_points = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, further_known) if k is not None):
         unit, ev = box.pin(points.x), points.evaluation(*request.resolve_tolerances(log))
@@ -50,6 +51,7 @@ def make_search(
         lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
         range=box.range,
+        categories=_find_categories(request),
         noisy=request.noise,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
@@ -61,8 +63,30 @@ def make_search(
     return Loop(engine, evaluator)
 
 
+def _find_categories(request: Request) -> Categories | None:
+    """The variables that are categories, where there are any."""
+    columns = np.flatnonzero(request.variables.categorical)
+    if not columns.size:
+        return None
+    counts = request.upper[columns].astype(int) + 1
+    return Categories(columns, counts, request.variables.column("ordered")[columns])
+
+
+def _make_search_box(request: Request) -> Box:
+    """The box of a search; where there are cheap constraints, one that no call leaves."""
+    if request.cheap is None:
+        return make_box(request)
+    from meco.run.cheap_constraints import keep_cheap
+
+    return keep_cheap(make_box(request), request.cheap.inside)
+
+
 def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
+    if request.cheap is not None:
+        from meco.run.cheap_constraints import make_cheap_limits
+
+        task = replace(task, cheap=make_cheap_limits(request, log))
     if not (request.linear_rows or request.keep_feasible or request.hard_labels):
         return task
     from meco.run.hard_constraints import make_known_limits

@@ -19,6 +19,7 @@ from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
 from meco.run.make_result import make_result
+from meco.run.quick_calls import CallSeconds
 from meco.run.request import Request
 from meco.run.search import make_search
 
@@ -56,10 +57,11 @@ class Session:
         self._answers = AnswerDigest()
         self._logged_best = float("inf")  # feasible f that the log was last told
         self._planned_when_complete = -1  # calls planned when the last generation was complete
-        self._events = Events(on_failure=_log_failure, warn=warn)
+        self._seconds = CallSeconds()
+        self._events = Events(on_failure=_log_failure, on_duration=self._note_duration, warn=warn)
         near = None
         if folder is not None:
-            self._events = Events(folder.write_answer, self._keep_failure, folder.note_duration, warn)
+            self._events = Events(folder.write_answer, self._keep_failure, self._note_duration, warn)
             self.notes += folder.notes
             if warning := folder.check_thread_count():
                 warn(warning)
@@ -77,6 +79,12 @@ class Session:
         assert self.folder is not None
         self.folder.write_failure(entry, reason)
         _log_failure(entry, reason)
+
+    def _note_duration(self, number: int, seconds: float) -> None:
+        """Keep how long a call took."""
+        self._seconds.add(seconds)
+        if self.folder is not None:
+            self.folder.note_duration(number, seconds)
 
     def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
@@ -287,8 +295,9 @@ class Session:
         )
 
     def _late_notes(self) -> list[str]:
-        """What happened to the folder while the run went on."""
-        return [] if self.folder is None else self.folder.late_notes
+        """What happened to the folder while the run went on, and what is to be said of the function once it is over."""
+        said = [] if self.stopping.reason is None else self._seconds.advise(self.request.method)
+        return [*([] if self.folder is None else self.folder.late_notes), *said]
 
     def _untried_point_notes(self) -> list[str]:
         """Starting points for which there was no room."""

@@ -28,6 +28,7 @@ class PointArchive:
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
+        self.partial = False  # whether some values are known of a point, and others not
         self.intact = ev.intact  # whether every point is known not to have failed
         self._arrays = list(_point_columns(x, ev, restart_index))
         self._next = namespace(x).full(
@@ -54,6 +55,7 @@ class PointArchive:
         elif self.on_host:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
+            self.partial = self.partial or ev.partial is not None
         else:
             self._put_rows(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
             self._next = self._next + count
@@ -86,9 +88,27 @@ class PointArchive:
         return self._rows_in_use(X)
 
     @property
+    def _arrays(self) -> list[Array]:
+        """X, Y, FAILED and RESTART."""
+        return self._parts
+
+    @_arrays.setter
+    def _arrays(self, parts: list[Array]) -> None:
+        self._parts = parts
+        self.partial = self.on_host and bool(np.isnan(parts[Y]).any())
+
+    @property
     def y(self) -> Array:
-        """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed."""
-        return self._rows_in_use(Y)
+        """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed; of what is missing see partial.py in core."""
+        y = self._rows_in_use(Y)
+        return fill_gaps(y) if self.partial else y
+
+    @property
+    def missing(self) -> Array:
+        """Which of these are not known, [B, n, 1 + p + q]: those of failed points too, unless they are told."""
+        y, xp = self._rows_in_use(Y), namespace(self.x)
+        told = xp.any(xp.isnan(y), axis=-1, keepdims=True)  # of a failed point something is known
+        return xp.isnan(y) | (self.failed[..., None] & ~told)
 
     @property
     def failed(self) -> Array:
@@ -137,7 +157,23 @@ def values_of(ev: Evaluation) -> Array:
 def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
     """Points as the archive keeps them: X, Y, FAILED and RESTART."""
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
-    return x, values_of(ev), ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
+    y = values_of(ev) if ev.partial is None else keep_gaps(ev)
+    return x, y, ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
+
+
+def keep_gaps(ev: Evaluation) -> np.ndarray:
+    """f, g and h side by side, nan for what is not known of a point; 0 where nothing is."""
+    assert ev.partial is not None
+    y = np.clip(ev.partial, -LARGEST_VALUE, LARGEST_VALUE)
+    return np.where(np.all(np.isnan(y), axis=-1, keepdims=True), 0.0, y)
+
+
+def fill_gaps(y: np.ndarray) -> np.ndarray:
+    """Values [B, n, 1 + p + q] with the largest f for those that are missing, and no violation."""
+    f = y[..., :1]
+    worst = np.max(np.where(np.isnan(f), -np.inf, f), axis=1, keepdims=True)
+    worst = np.where(np.isfinite(worst), worst, 0.0)
+    return np.concatenate([np.where(np.isnan(f), worst, f), np.nan_to_num(y[..., 1:], nan=0.0)], axis=-1)
 
 
 def _extend(part: Array, count: int, value: float) -> Array:

@@ -83,6 +83,8 @@ class AsyncProposals:
             ticket = Ticket(self._draw_near(self.engine.first[0], anywhere=self.tried > len(self.engine.first)))
         else:
             ticket = self._next_step() if self.step is None else self._propose_further(self.step)
+        if self.engine.models.cheap is not None:
+            ticket.x = self.engine.models.cheap.pull_back(ticket.x[None, None, :])[0, 0]
         self.out.append(ticket)
         return ticket
 

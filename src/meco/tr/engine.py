@@ -52,6 +52,7 @@ from meco.tr.noise import (
     repeat_best,
     smooth_archive,
 )
+from meco.tr.partial import excuse_near_misses, expected_where_missing, fit_known_parts, keep_off_gaps
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -88,7 +89,7 @@ class TrustRegion(Engine):
             raise InvalidInput(f"{self._label} proposes at least one point a step; got batch={batch}")
         self.task, self.batch = task, min(int(batch), task.budget)
         self.lattice = None if task.integer is None else Lattice(task)
-        self.guard = make_guard(task, self.lattice)
+        self.guard, self.models = make_guard(task, self.lattice), ModelPoints(task, self.lattice)
         self.offspring = Offspring(task, self.lattice) if offspring else None
         self.controls: tuple[Control, ...] = (*TR_CONTROLS, SHARE) if offspring else TR_CONTROLS
         refuse_unknown(self, self.controls, controls)
@@ -97,7 +98,10 @@ class TrustRegion(Engine):
         guarded = self.guard is not None and self.guard.limits.needs_models
         self.radii = initial_radii(task, guarded, self.settings["initial_radius"], self.settings["x0_radius"])
         self.first = initial_points(task, self.guard, self.radii)
-        self.models = ModelPoints(task, self.lattice)
+        if self.models.categories is not None:
+            self.first = self.models.categories.first_points(self.radii)
+        if self.models.cheap is not None:
+            self.first = self.models.cheap.first_points(self.radii, self.models.categories)
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
 
@@ -188,12 +192,12 @@ class TrustRegion(Engine):
         """So many points of the next iteration: [B, batch, D]; `asked` is what their answers are for."""
         state = self.state
         values = self._values_in_force()
-        size = model_size(self.task.dim)
-        archive, eta = self._read_archive(values, size)
-        state.region, local = fit_models(archive, state.region, size, values, eta)
-        state.region = use_exact_rows(state.region, self.task.limits)
+        local = self._fit_models(values)
         self._check_models(local, batch)
-        state.region = state.region._replace(width=shape_region(state.region, self.state.first_width, values.shaping))
+        if self.models.categories is None:  # along which nothing bends
+            state.region = state.region._replace(
+                width=shape_region(state.region, self.state.first_width, values.shaping)
+            )
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
@@ -206,6 +210,8 @@ class TrustRegion(Engine):
             )  # fmt: skip
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
+        if self.models.cheap is not None:
+            step = self.models.cheap.refine(sub, step, state.region, self.theta())
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
@@ -217,9 +223,12 @@ class TrustRegion(Engine):
         draws = None
         if self.offspring is not None:
             x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
-        if self.guard is not None:
-            x = self.guard.pull_back(x, state.archive, before, local)
-            step = step._replace(value=sub.values((x[:, 0, :] - before.centre) / before.reach))
+        if self.models.categories is not None:
+            x, source = self.models.categories.take_turns(
+                x, source, state.archive, sub, before, step.weights, float(foreseen[0]), state.told
+            )
+        if self.guard is not None or self.models.cheap is not None:
+            x, step = self._keep_limits(x, sub, step, before, local)
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self._repeat_calls(x, source, before.centre)
         index = _index_restarts(before, state.region, x)
@@ -229,6 +238,32 @@ class TrustRegion(Engine):
             None if failures is None else failures.place_risks(x[:, :1, :])[:, 0],
         )
         return x
+
+    def _fit_models(self, values: ControlValues) -> LocalFit:
+        """The region around the best point with models of what is told, and with what is known beforehand as it is."""
+        state, size = self.state, model_size(self.task.dim)
+        archive, eta = self._read_archive(values, size)
+        if self.models.categories is not None:
+            region, local = self.models.categories.fit(state.archive, state.region, values, eta)
+        elif state.archive.partial:
+            region, local = fit_known_parts(state.archive, state.region, size, values, eta)
+        else:
+            region, local = fit_models(archive, state.region, size, values, eta)
+        region = use_exact_rows(region, self.task.limits)
+        state.region = region if self.models.cheap is None else self.models.cheap.use_exact_models(region)
+        return local
+
+    def _keep_limits(
+        self, x: Array, sub: Subproblem, step: Step, before: Region, local: LocalFit
+    ) -> tuple[Array, Step]:
+        """Points of an iteration moved to where hard and cheap constraints are kept, and the step by the first."""
+        archive, cheap = self.state.archive, self.models.cheap
+        if self.guard is not None:
+            x = self.guard.pull_back(x, archive, before, local)
+        if cheap is not None:
+            x = cheap.keep_inside(x, archive, sub, before, step.weights)
+        value = sub.values((x[:, 0, :] - before.centre) / before.reach)
+        return x, step._replace(value=value if cheap is None else cheap.exact_values(x[0, 0], value))
 
     def _check_models(self, local: LocalFit, batch: int) -> None:
         """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
@@ -307,7 +342,9 @@ class TrustRegion(Engine):
         widest = values.margin[:, None] * norm(models.gradient[:, 1:, :])
         margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
         margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
-        return Subproblem(
+        if archive.partial:
+            margin = keep_off_gaps(margin, models)
+        sub = Subproblem(
             models=models,
             value=local.value,
             span=local.span,
@@ -321,6 +358,8 @@ class TrustRegion(Engine):
             memory=values.multiplier_memory,
             critical=local.critical,
         )
+        sub = sub if self.models.categories is None else self.models.categories.hold(sub)
+        return sub if self.models.cheap is None else self.models.cheap.without_margins(sub)
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -343,6 +382,8 @@ class TrustRegion(Engine):
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
+        if ev.partial is not None:
+            made = excuse_near_misses(made, ev, state.archive)
         if self.task.noisy is not False and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
@@ -353,7 +394,7 @@ class TrustRegion(Engine):
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
-        y, judged, before = values_of(ev), merits, state.region
+        y, judged, before = expected_where_missing(values_of(ev), ev, made.value), merits, state.region
         if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
         state.region = update_region(before, made, y, judged, late, least, values, most, kept)

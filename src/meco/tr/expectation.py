@@ -32,6 +32,7 @@ class Expectation(NamedTuple):
     violated: Array  # [B, C] constraints that the centre violates
     unmet: Array  # [B, C] constraints that all fitted points violate
     restart_weights: Array  # [B, C] weights that a restart begins with
+    change: Array  # [B, C] of each constraint across the region
 
 
 class Asked(NamedTuple):
@@ -79,6 +80,7 @@ def make_expectation(
         violated=violations(sub.value, sub.n_ineq) > step.weights.tolerance,
         unmet=local.unmet,
         restart_weights=xp.where(local.blind[:, None], before.w, least_weights(step, sub)),
+        change=by.c,
     )
 
 

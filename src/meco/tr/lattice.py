@@ -25,6 +25,10 @@ class Lattice:
         self.spacing = xp.where(self.integer, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two values
         assert task.integer is not None
         integer = task.integer[:, 0, :]
+        if task.categories is not None:  # they are exchanged (categories.py), not moved by one
+            integer = integer.copy()
+            integer[:, task.categories.columns] = False
+            self.spacing = xp.where(integer, self.spacing, 0.0)
         self.some = xp.any(integer, axis=-1)  # [B or 1]: runs that have integer variables
         self.mixed = self.some & ~xp.all(integer, axis=-1)  # [B or 1]: runs whose variables are of both kinds
 

@@ -20,6 +20,7 @@ from meco.result import ConstraintValue
 
 SHOWN_POINTS = 20  # points drawn across the variables
 MOST_LETTERS = 120  # of names of variables side by side under a picture
+MOST_CATEGORIES = 8  # of a variable that are named beside it
 AT_BOUND = 1e-6  # of a bound, in shares of the box, that counts as being at it
 
 
@@ -90,7 +91,10 @@ def _evidence_html(result: Any) -> str:
             Cell(f"{k}", float(k)),
             Cell(f"{found.f:.8g}", found.f),
             Cell(str(found.starts), float(found.starts)),
-            *(Cell(f"{value:.6g}", float(value)) for value in found.x),
+            *(
+                Cell(f"{value:.6g}" if each.categories is None else each.show(value), float(value))
+                for each, value in zip(run.variables.each, found.x)
+            ),
         ]
         for k, found in enumerate(result.minima, 1)
     ]
@@ -134,9 +138,18 @@ def _point_table(result: Any) -> Table:
         room = AT_BOUND * (high - low if np.isfinite(high - low) else max(1.0, abs(value)))
         where = "at its lower bound" if value <= low + room else "at its upper bound" if value >= high - room else ""
         shown = [Cell("no limit" if np.isinf(v) else f"{v:.8g}", float(v)) for v in (value, low, high)]
+        variable = result.run.variables.each[i]
+        if variable.categories is not None:
+            shown = [Cell(variable.show(value), float(value)), Cell("–"), Cell("–")]
+            where = f"one of {_list_briefly([str(each) for each in variable.categories])}"
         rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
     title = "The best point" if result.feasible else "The point that violates the constraints least"
     return Table("design", title, columns, rows)
+
+
+def _list_briefly(names: list[str]) -> str:
+    """Names side by side; the middle ones of many are counted."""
+    return ", ".join(names) if len(names) <= MOST_CATEGORIES else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _constraint_table(result: Any) -> Table:

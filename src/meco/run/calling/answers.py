@@ -16,6 +16,7 @@ from meco.core.arrays import to_numpy
 from meco.errors import MecoError
 
 NO_VALUES = np.zeros(0)
+CLEARLY_OFF = 1e-4  # of an equality that a partial answer violates, at least
 
 
 class Fault(IntEnum):
@@ -98,7 +99,9 @@ def read_answer(value: Any) -> Answer:
     """The answer to one point."""
     try:
         f, g, h = _split_answer(value)
-        scalar = as_vector(f)
+        if f is None and g is None and h is None:
+            raise Unreadable("None is not a number")
+        scalar = as_vector(math.nan if f is None else f)
         if scalar.size != 1:
             raise Unreadable(f"f must be one number, not {scalar.size}")
         (g, g_names), (h, h_names) = _read_named(g), _read_named(h)
@@ -117,7 +120,7 @@ def read_rows(value: Any, count: int) -> list[Answer]:
     """The answers to `count` points that a vectorized function took at once: f [S], g [S, p], h [S, q]."""
     try:
         f, g, h = _split_answer(value)
-        column = _read_rows_of_numbers(f, count)
+        column = _read_rows_of_numbers(np.full(count, math.nan) if f is None and g is not None else f, count)
         if column.shape[1] != 1:
             raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
         (g, g_names), (h, h_names) = _read_named_rows(g, count), _read_named_rows(h, count)
@@ -127,11 +130,24 @@ def read_rows(value: Any, count: int) -> list[Answer]:
 
 
 def check_finite(answer: Answer) -> Answer:
-    """The same answer, marked as failed when a number in it is not finite."""
+    """The same answer, marked as failed when a number in it is not finite.
+
+    An answer in which nan stands for what was not computed is a partial one where what is known says why: a constraint
+    is violated. Else nobody knows what is wrong with the point, and it counts as failed, too.
+    """
     for where, values in (("f", (answer.f,)), ("g", answer.g.tolist()), ("h", answer.h.tolist())):
         if not all(map(math.isfinite, values)):
+            if answer.fault in (Fault.NONE, Fault.NOT_FINITE) and _says_why(answer):
+                return answer._replace(fault=Fault.NONE, reason="")
             return answer._replace(fault=Fault.NOT_FINITE, reason=f"{where} is not finite")
     return answer
+
+
+def _says_why(answer: Answer) -> bool:
+    """Whether an answer with gaps has a constraint that is violated, and no infinite number."""
+    if math.isinf(answer.f) or np.isinf(answer.g).any() or np.isinf(answer.h).any():
+        return False
+    return bool((answer.g > 0.0).any() or (np.abs(answer.h) > CLEARLY_OFF).any())
 
 
 def as_vector(value: Any) -> np.ndarray:
@@ -154,6 +170,8 @@ def _read_number(value: Any) -> float:
     """A single number, also where it comes in a list or an array of one."""
     if isinstance(value, (float, int, Real, Decimal)):
         return float(value)
+    if value is None:  # not computed
+        return math.nan
     if isinstance(value, (list, tuple, np.ndarray, np.generic)) or hasattr(value, "__array__"):
         inner = as_vector(value)
         if inner.size == 1:
@@ -170,9 +188,9 @@ def _split_answer(value: Any) -> tuple[Any, Any, Any]:
             raise Unreadable("f comes first: are f and g swapped?")
         return (*value, None, None)[:3]
     if isinstance(value, Mapping):
-        if "f" not in value:
+        if "f" not in value and not (value and set(value) <= {"g", "h"}):  # constraints alone: f was not computed
             raise Unreadable('a dict must hold "f"')
-        return value["f"], value.get("g"), value.get("h")
+        return value.get("f"), value.get("g"), value.get("h")
     return value, None, None
 
 

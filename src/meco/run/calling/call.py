@@ -56,7 +56,7 @@ class Call:
     def _read_point(self, value: Any, x: np.ndarray) -> Answer:
         """The answer of a function of one point x [D], with the separate constraints there."""
         answer = self._locate(read_answer(value))
-        if not self.constraints or answer.fault is not Fault.NONE:
+        if not self.constraints or answer.fault not in (Fault.NONE, Fault.NOT_FINITE):
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
         return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
@@ -84,13 +84,19 @@ def _join_constraints(
     answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
 ) -> Answer:
     """The answer with the separate constraints after the function's own; those with a label are named by it."""
-    labels = [getattr(constraint, "label", "") for constraint in constraints]
     return answer._replace(
         g=np.concatenate([answer.g, *g]),
         h=np.concatenate([answer.h, *h]),
-        g_names=answer.g_names + tuple(name for label, v in zip(labels, g) for name in label_names(label, v.size, "g")),
-        h_names=answer.h_names + tuple(name for label, v in zip(labels, h) for name in label_names(label, v.size, "h")),
+        g_names=answer.g_names + _list_names(constraints, g, "g"),
+        h_names=answer.h_names + _list_names(constraints, h, "h"),
     )
+
+
+def _list_names(constraints: tuple[Constraint, ...], values: list[np.ndarray], kind: str) -> tuple[str, ...]:
+    """Names of the values of separate constraints, in their order."""
+    plain: Callable[[int, str], tuple[str, ...]] = lambda count, kind: ("",) * count  # noqa: E731
+    each = [getattr(constraint, "value_names", plain)(v.size, kind) for constraint, v in zip(constraints, values)]
+    return tuple(name for names in each for name in names)
 
 
 def label_names(label: str, count: int, kind: str) -> tuple[str, ...]:

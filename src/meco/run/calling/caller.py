@@ -17,7 +17,7 @@ from meco.errors import UnknownName
 from meco.options import Stop
 from meco.run.calling.answers import FAULT_MESSAGES, Answer, EvaluationFailed, Fault
 from meco.run.calling.call import Call
-from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events
+from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
 
 ON_ERROR = (None, "penalize", "retry", "raise")
@@ -319,7 +319,7 @@ class Caller:
 
     def _report_mismatch(self) -> None:
         """Tell once that an answer has other constraints than most."""
-        if self.log.faults[Fault.MISMATCH] and not self.mismatch_reported:
+        if self.log.faults[Fault.MISMATCH] and not self.mismatch_reported and not names_grow(self.log):
             self.mismatch_reported = True
             odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
             reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")

@@ -20,6 +20,7 @@ INPUTS = {
     },
     "evaluated": Maybe({"count": int}),
     "tolerances": RUN_JSON_FORM["inputs"]["tolerances"],
+    "cheap": RUN_JSON_FORM["inputs"]["cheap"],
     "n_ineq": int,
     "n_eq": int,
     "asynchronous": bool,
@@ -36,6 +37,11 @@ class ToldPoints(NamedTuple):
     g: np.ndarray = np.zeros(0)
     h: np.ndarray = np.zeros(0)
     order: np.ndarray = np.zeros(0, dtype=np.int64)
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Calls [n] that told nothing at all."""
+        return ~np.isfinite(np.concatenate([self.f[:, None], self.g, self.h], axis=1)).any(axis=1)
 
 
 class OptimizerState(NamedTuple):

@@ -23,7 +23,17 @@ RUN_JSON_FORM: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
     "inputs": {
-        "variables": [{"low": Maybe(float), "high": Maybe(float), "unit": Maybe(str), "integer": bool, "log": bool}],
+        "variables": [
+            {
+                "low": Maybe(float),
+                "high": Maybe(float),
+                "unit": Maybe(str),
+                "integer": bool,
+                "log": bool,
+                "categories": Maybe([object]),
+                "ordered": Maybe(bool),
+            }
+        ],
         "variable_names": [str],
         "budget": int,
         "method": str,
@@ -34,6 +44,7 @@ RUN_JSON_FORM: dict[str, Any] = {
         "tolerances": {"ineq": object, "eq": object, "keep_feasible": object, "names": [str]},
         "on_error": Maybe(str),
         "asynchronous": Maybe(bool),
+        "cheap": Maybe({"ineq": [str], "eq": [str]}),
         "noise": Maybe(bool),
     },
     "source": Maybe(
@@ -42,6 +53,7 @@ RUN_JSON_FORM: dict[str, Any] = {
             "folder": str,
             "options": {"vectorized": bool, "workers": Maybe(int), "timeout": Maybe(float)},
             "evaluated": Maybe(str),
+            "cheap": Maybe(str),
         }
     ),
     "threads": Maybe(int),

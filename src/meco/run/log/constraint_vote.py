@@ -82,7 +82,12 @@ class ConstraintVote:
         self._early_answers, self.confirmed = {}, True
 
     def _find_majority(self, votes: list[Entry]) -> ConstraintLayout | None:
-        """What most answers say; of equally many, those with more constraints, then the earlier."""
+        """What most answers say; of equally many, those with more constraints, then the earlier.
+
+        Answers that name all of their constraints may leave some out: then all names count.
+        """
+        if (union := _join_names(votes)) is not None:
+            return union
         votes = [e for e in votes if e.g.size + e.h.size == self.named_count] or votes
         constrained = [e for e in votes if e.g.size + e.h.size]
         votes = constrained if _outvote_penalties(len(constrained), len(votes)) else votes
@@ -102,10 +107,19 @@ class ConstraintVote:
         mismatched, self._mismatched = self._mismatched, {}
         return mismatched
 
+    def names_grow(self, counts: tuple[int, int], entries: Iterable[Entry]) -> bool:
+        """Whether answers that contradict name more constraints than those agreed on, of which these are a part."""
+        every = [*(entry for entry in entries if entry.good), *self._mismatched.values()]
+        union = _join_names(every) if self._mismatched else None
+        return union is not None and union.counts != counts
+
     def overruling_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
         """What more answers say than agree; None as a rule. A penalty that is always the same counts once."""
         if not self._mismatched:
             return None
+        every = [*(entry for entry in entries if entry.good), *self._mismatched.values()]
+        if (union := _join_names(every)) is not None:
+            return None if union.counts == counts else union
         if not self._distinct_answers:
             for entry in (*filter(lambda e: e.good, entries), *self._mismatched.values()):
                 self._count_distinct(entry)
@@ -124,6 +138,22 @@ class ConstraintVote:
         """Count an answer under its numbers of constraints, equal answers once."""
         said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
         self._distinct_answers.setdefault((entry.g.size, entry.h.size), set()).add(said)
+
+
+def _join_names(votes: list[Entry]) -> ConstraintLayout | None:
+    """All names of answers that leave some out, those of the widest first; None where that is not what they do.
+
+    Every answer must name all of its constraints, and those that leave some out must violate one that they tell.
+    """
+    if not votes or not all(e.g.size + e.h.size and all(e.g_names) and all(e.h_names) for e in votes):
+        return None
+    widest = sorted(votes, key=lambda e: (-(e.g.size + e.h.size), e.number))
+    narrow = [e for e in votes if e.g.size + e.h.size < widest[0].g.size + widest[0].h.size]
+    if not narrow or not all(e.says_why for e in narrow):
+        return None
+    g_names = tuple(dict.fromkeys(name for e in widest for name in e.g_names))
+    h_names = tuple(dict.fromkeys(name for e in widest for name in e.h_names))
+    return ConstraintLayout(len(g_names), len(h_names), g_names, h_names)
 
 
 def _outvote_penalties(constrained: int, total: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.core.evaluation import Evaluation
+from meco.core.partial import evaluate_partial, has_gaps
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
-from meco.run.calling.answers import NO_VALUES, Answer, Fault
+from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
 from meco.run.log.evaluations_builder import EvaluationsBuilder, stack_rows
 
@@ -43,6 +45,18 @@ class Entry(NamedTuple):
         """Whether the call gave a usable answer."""
         return self.fault is Fault.NONE
 
+    @property
+    def tells_something(self) -> bool:
+        """Whether some of its numbers can be learnt from: not all need be known."""
+        if self.fault is not Fault.NOT_FINITE:
+            return self.good
+        return not (math.isinf(self.f) or np.isinf(self.g).any() or np.isinf(self.h).any())
+
+    @property
+    def says_why(self) -> bool:
+        """Whether it violates a constraint: what a partial answer leaves out was not computed for that."""
+        return bool((self.g > 0.0).any() or (np.abs(self.h) > CLEARLY_OFF).any())
+
     def is_feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
         """Whether the answer keeps every constraint within the tolerances."""
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
@@ -58,7 +72,11 @@ class PriorEvaluations(NamedTuple):
 
     def evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""
-        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
+        values = self.f[None], self.g[None], self.h[None]
+        if has_gaps(*values):
+            worst = float(np.max(np.where(np.isfinite(self.f), self.f, -np.inf), initial=-np.inf))
+            return evaluate_partial(*values, ineq_tol, eq_tol, worst if math.isfinite(worst) else 0.0)
+        return Evaluation.of(*values, ineq_tol, eq_tol)
 
 
 @dataclass(frozen=True)
@@ -245,6 +263,8 @@ class EvaluationLog:
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
         assert self.constraints is not None
+        if not sized and (widened := _fill_gaps(entry, self.constraints)) is not None:
+            return widened, reason
         if not sized:
             p, q = self.constraints.counts
             self._vote.note_mismatch(entry)
@@ -264,11 +284,11 @@ class EvaluationLog:
         return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
 
     def values(self, numbers: Iterable[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """f [n], g [n, p], h [n, q] as the search sees them: nan where a call failed."""
+        """f [n], g [n, p], h [n, q] as the search sees them: nan where a call failed, and for what it did not tell."""
         entries = [self.entries[n] for n in numbers]
-        f = np.array([e.f if e.good else np.nan for e in entries], dtype=np.float64)
+        f = np.array([e.f if e.tells_something else np.nan for e in entries], dtype=np.float64)
         g, h = (
-            stack_rows([values if e.good else NO_VALUES for e, values in zip(entries, column)], width)
+            stack_rows([values if e.tells_something else NO_VALUES for e, values in zip(entries, column)], width)
             for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
         )
         return f, g, h
@@ -305,6 +325,11 @@ class EvaluationLog:
         return builder.evaluations_of(self.entries)
 
 
+def names_grow(log: EvaluationLog) -> bool:
+    """Whether an answer has named constraints that those before left out, which is no mistake."""
+    return log._vote.names_grow(log.counts, log.entries.values())
+
+
 def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
     """Enter the recorded answers of one batch into the log in the steps of its run, and check the constraints."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
@@ -313,6 +338,22 @@ def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
             log.mark_planned_below(entry.number + 1)
         log.fix_constraints()
     log.check_constraints()
+
+
+def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
+    """A partial answer, some of whose names are missing, with nan for them; None where it is no such answer."""
+    named = all(entry.g_names) and all(entry.h_names) and all(agreed.g_names) and all(agreed.h_names)
+    told = set(entry.g_names) <= set(agreed.g_names) and set(entry.h_names) <= set(agreed.h_names)
+    if not named or not told or not entry.says_why:
+        return None
+    parts = []
+    for values, names, wanted in (
+        (entry.g, entry.g_names, agreed.g_names),
+        (entry.h, entry.h_names, agreed.h_names),
+    ):
+        known = dict(zip(names, values.tolist()))
+        parts.append(np.array([known.get(name, np.nan) for name in wanted]))
+    return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names)
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from meco.core.arrays import GrowingRows
 from meco.core.evaluation import Evaluation
 from meco.core.metrics import feasibility_first
+from meco.core.partial import known_violation
 from meco.core.rule import best
 from meco.evaluations import BestPoint, Evaluations
 
@@ -148,7 +149,10 @@ class EvaluationsBuilder:
         strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
         self._best_is_strict = bool(strict.feasible.any())
         ev = strict if self._best_is_strict else Evaluation.of(f, g, h, *self.tolerances)
-        self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
+        chosen = int(best(feasibility_first(ev))[0])
+        if ev.failed.all():  # of answers that are known in part, the one that violates least
+            chosen = int(np.argmin(known_violation(g[0], h[0])))
+        self.leader = at = int(rivals[chosen])
         failed, feasible, _ = self._flags.all[at].tolist()
         self.best = BestPoint(
             self._x.all[at], float(self._f.all[at]), self._g.all[at], self._h.all[at], feasible, not failed

@@ -10,6 +10,8 @@ from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.categories import make_category_moves
+from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
 from meco.tr.failure_avoidance import prefer_safe, safe_restart
 from meco.tr.failures import FailureModel
@@ -44,6 +46,8 @@ class ModelPoints:
 
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
         self.task, self.lattice = task, lattice
+        self.cheap = make_cheap_step(task, lattice)  # None without cheap constraints
+        self.categories = make_category_moves(task, lattice)  # None without categories
 
     def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
         """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again.
@@ -74,7 +78,7 @@ class ModelPoints:
             for k in range(extra):
                 steps = k % 2 == 0
                 s = tries[:, 1 + k, :]
-                if steps:
+                if steps and k // 2 < len(BATCH_VARIANTS):  # after all variants they would be the same again
                     other = further_step(sub, state.region, k // 2)
                     s = xp.where(_is_among(other, made), s, other)  # a step inside every box is the same in all
                 made.append(s)

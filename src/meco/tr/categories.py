@@ -1,0 +1,438 @@
+"""Categories in the model engine: one quadratic for every combination, alike where their categories are alike.
+
+A variable without numbers has no slope. Values of a function at points a and b, with coordinates u of the other
+variables and categories v, are taken for those of a Gaussian process with the covariance
+
+    k(v_a, v_b) [lambda + tau u_a . u_b + (u_a . u_b)^2 / 2],   lambda = tau L^2,                         (1)
+
+so that each combination of categories has a quadratic of its own, and learns from the others by their likeness
+
+    k(v, w) = (mean_i S_i(v_i, w_i) + prod_i S_i(v_i, w_i)) / 2,                                        (2)
+
+of which the mean lets the effect of one category be known from any combination. S_i is learnt: what exchanging two
+values of variable i has changed in f and in the constraints so far places them in a space with an axis for each
+function, and S_i falls with their distance there; before there are answers all are equally unlike, or as far apart as
+their places where they are ordered. Nothing grows with the number of categories but the table S_i.
+
+An exchange moves to another combination of one or two categories, where (1) expects least at its optimistic end. It
+takes turns with steps, which keep the categories of the centre. For the one run of a task, in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.core.engine import Task
+from meco.core.rule import best
+from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.controls import ControlValues
+from meco.tr.initial_design import star, star_size
+from meco.tr.lattice import Lattice
+from meco.tr.merit import MERIT, Weights, violated_at_all_points
+from meco.tr.model_fit import LocalFit, model_size, nearest_points
+from meco.tr.partial import choose_centre, group_functions, values_at
+from meco.tr.quadratic import Quadratic, least_change
+from meco.tr.region import Region, Source
+from meco.tr.step import Subproblem, merit, relaxed_step
+
+MOST_POINTS = 260  # that models are fitted to
+FAR_NOISE = 0.1  # share of its variance by which the value of a far point may be no quadratic's
+LEVEL_LENGTH = 0.3  # of the cube: levels of two combinations differ by what a slope makes of that, whatever the region
+UNLIKE = 0.3  # likeness of two categories of which nothing is known
+PRIOR_COUNT = 2.0  # answers of a category that count as much as knowing nothing
+OPTIMISM = 0.5  # standard errors by which an exchange is thought better than expected
+REFINED = 4  # exchanges whose other variables are chosen by a program of their own
+WIDEST = 0.15  # radius in which they are, at least
+PARTIAL_WEIGHT = 10.0  # of constraints in an exchange where a violated one leaves f untold
+MOST_PAIRS = 400  # of exchanges made together that are looked at
+DRAWN = 40  # combinations drawn by chance that are, too
+LATIN_ARMS = 2  # times D: more single exchanges than that are made together in the first points
+
+
+class CategoryFit(NamedTuple):
+    """Points u [m, D] and places v [m, K] of a fit around a centre, its weights and inverse covariance."""
+
+    u: np.ndarray
+    v: np.ndarray
+    w: np.ndarray  # [m, F]
+    inverse: np.ndarray  # [m, m]
+    amplitude: np.ndarray  # [F] of each function's process
+    likeness: list[np.ndarray]  # S_i [k_i, k_i]
+    here: np.ndarray  # [K] of the centre
+    unit: np.ndarray  # [D] of u in the cube
+    tau: float
+    level: float  # lambda of eq. (1)
+
+
+class CategoryMoves:
+    """Fits, steps and exchanges of a task with categories."""
+
+    def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        assert task.categories is not None
+        self.task, self.lattice = task, lattice
+        self.columns, self.counts, self.ordered = task.categories
+        self.held = np.zeros(task.dim, dtype=bool)
+        self.held[self.columns] = True
+        self.fit_here: CategoryFit | None = None
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def places(self, x: np.ndarray) -> np.ndarray:
+        """Which category each variable has at points [n, D] of the cube: [n, K]."""
+        return np.clip(np.round(x[:, self.columns] * (self.counts - 1)), 0, self.counts - 1).astype(int)
+
+    def put(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Points [n, D] with other categories [n, K]."""
+        x = x.copy()
+        x[:, self.columns] = places / (self.counts - 1.0)
+        return x
+
+    def first_points(self, radii: np.ndarray) -> np.ndarray:
+        """The given points or the middle, a star along the other variables, and every category once: [n, D]."""
+        task = self.task
+        return self.first_points_around(np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0), radii)
+
+    def first_points_around(self, given: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """The given points [n, D] and those around the first of them."""
+        task, given = self.task, self.put(given, self.places(given))
+        if len(given) > 2 * task.dim:
+            return given
+        free = np.flatnonzero(~self.held)
+        arms = star(given[0], 2 * task.dim, radii, task.walls)
+        arms = arms[np.isin(np.arange(2 * task.dim) % task.dim, free)]
+        points = np.concatenate([arms[: len(free)], self._exchanges(given[0]), arms[len(free) :]])
+        return np.concatenate([given, points[: star_size(task.dim, task.budget - len(given)) * 2]])
+
+    def _exchanges(self, x: np.ndarray) -> np.ndarray:
+        """A point [D] with every other category once: one at a time, or all at once where there are many."""
+        here = self.places(x[None])[0]
+        others = [[(here[i] + j) % k for j in range(1, k)] for i, k in enumerate(self.counts)]
+        if sum(map(len, others)) <= LATIN_ARMS * self.task.dim:
+            made = [np.where(np.arange(len(here)) == i, v, here) for i, each in enumerate(others) for v in each]
+        else:
+            made = [np.array([each[t % len(each)] for each in others]) for t in range(max(map(len, others)))]
+        return self.put(np.repeat(x[None], len(made), axis=0), np.array(made))
+
+    # -- likeness ----------------------------------------------------------------------------------
+
+    def learn_likeness(self, archive: PointArchive) -> list[np.ndarray]:
+        """S_i [k_i, k_i] of eq. (2), from all answers."""
+        ok = ~archive.failed[0]
+        if archive.partial and np.sum(whole := ~np.any(archive.missing[0], axis=1)) > len(ok) // 3:
+            ok = whole
+        x, y = archive.x[0][ok], archive.y[0][ok]
+        v = self.places(x)
+        priors = [_prior_likeness(k, ordered) for k, ordered in zip(self.counts, self.ordered)]
+        if len(x) < 3:
+            return priors
+        effects = _estimate_effects(x[:, ~self.held], v, self.counts, _flatten_tails(y))
+        found = []
+        for i, prior in enumerate(priors):
+            seen = np.bincount(v[:, i], minlength=self.counts[i])
+            e = effects[i] - effects[i].mean(axis=0)
+            if self.ordered[i]:  # neighbours stay neighbours: their places along a line are learnt
+                gaps = np.sqrt(np.mean(np.diff(e, axis=0) ** 2, axis=1))
+                e = np.concatenate([[0.0], np.cumsum(gaps + 1e-3)])[:, None]
+            apart = np.mean((e[:, None, :] - e[None, :, :]) ** 2, axis=-1)
+            learnt = np.exp(-0.5 * apart)
+            trust = seen / (seen + PRIOR_COUNT)
+            known, unknown = np.sqrt(trust), np.sqrt(1.0 - trust)  # products of them, so that S stays a covariance
+            found.append(np.outer(known, known) * learnt + np.outer(unknown, unknown) * prior)
+        return found
+
+    def _alike(self, likeness: list[np.ndarray], v: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Eq. (2) for places v [m, K] and w [n, K]: [m, n]."""
+        each = [s[np.ix_(v[:, i], w[:, i])] for i, s in enumerate(likeness)]
+        product = np.ones_like(each[0])
+        for one in each:
+            product = product * one
+        return 0.5 * (sum(each) / len(each) + product)
+
+    def _covariance(self, fit: CategoryFit, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Eq. (1) of what values at the fitted points and at u [n, D], v [n, K] differ by from the centre's: [m, n]."""
+        inner = fit.u @ u.T
+        here = fit.here[None]
+        alike = self._alike(fit.likeness, fit.v, v)
+        level = alike - self._alike(fit.likeness, fit.v, here) - self._alike(fit.likeness, here, v) + 1.0
+        return fit.level * level + alike * (inner * (0.5 * inner + fit.tau))
+
+    # -- models ------------------------------------------------------------------------------------
+
+    def fit(
+        self, archive: PointArchive, region: Region, values: ControlValues, rough: np.ndarray
+    ) -> tuple[Region, LocalFit]:
+        """As fit_models() does: the region around the point of least merit, and the quadratic of its combination."""
+        left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
+        blind = np.all(left_out, axis=1)
+        key = MERIT.values(archive.evaluation(), region.weights).last_where(left_out)
+        chosen = choose_centre(archive, region)[0] if archive.partial else int(best(key)[0])
+        centre = archive.x[:, chosen]
+        value = values_at(archive, chosen) if archive.partial else archive.y[:, chosen]
+        if blind[0]:
+            centre = self.put(np.full_like(centre, 0.5), self.places(centre))
+        width = region.width_in_force
+        tau = float(values.gradient_freedom[0])
+        few, spread, farthest = self._select_points(archive, centre[0], width[0])
+        fit = self._solve(archive, few, centre[0], value[0], spread * width[0], tau, float(values.roughness[0]))
+        self.fit_here = fit
+        models = self.quadratic_at(fit, fit.here).rescaled((1.0 / fit.unit)[None])
+        if not models.finite.all():
+            models = Quadratic.zero(models.gradient.shape, centre)
+        plain, local = self._plain_fit(archive, region, centre, value, values, rough, width)
+        y = archive.y[0][few]
+        span = np.max(np.abs(y - value), axis=0, keepdims=True)
+        unmet = violated_at_all_points(y[None, :, 1:], archive.n_ineq, region.weights.tolerance)
+        found = LocalFit(value, plain, local, np.array([farthest]), span, unmet, blind, None)
+        return region._replace(centre=centre, models=models), found
+
+    def _select_points(self, archive: PointArchive, centre: np.ndarray, width: np.ndarray) -> tuple[Any, float, float]:
+        """Rows of the points to fit, nearest first, how far those that a model needs are, and the farthest of these."""
+        apart = (archive.x[0] - centre) / width
+        apart = np.where(self.held, 0.0, apart)
+        square = np.sum(apart * apart, axis=1)
+        changed = np.sum(self.places(archive.x[0]) != self.places(centre[None]), axis=1)
+        order = np.lexsort([square, np.where(archive.failed[0], np.inf, square * (1.0 + changed))])
+        order = order[~archive.failed[0][order]][:MOST_POINTS]
+        near = square[order[: model_size(int(np.sum(~self.held)))]]
+        spread = float(np.sqrt(np.mean(near))) if near.size else 1.0
+        return order, spread if spread > 0.0 else 1.0, float(np.sqrt(np.max(near, initial=0.0)))
+
+    def _solve(
+        self, archive: PointArchive, few: Any, centre: np.ndarray, value: np.ndarray, unit: np.ndarray, tau: float,
+        eta: float,
+    ) -> CategoryFit:  # fmt: skip
+        """Weights of the fitted points; far ones are met roughly."""
+        x = archive.x[0][few]
+        u = np.where(self.held, 0.0, (x - centre) / unit)
+        v, here = self.places(x), self.places(centre[None])[0]
+        y = archive.y[0][few] - value
+        level = tau * (LEVEL_LENGTH / float(np.mean(unit[~self.held]))) ** 2 if not self.held.all() else tau
+        blank = CategoryFit(u, v, y, u, value, self.learn_likeness(archive), here, unit, tau, level)
+        k = self._covariance(blank, u, v)
+        own = np.diag(k).copy()
+        square = np.sum(u * u, axis=1)
+        far = FAR_NOISE * np.maximum(0.0, 1.0 - 1.0 / np.maximum(square, 1e-300))
+        k[np.diag_indices_from(k)] += eta * (1.0 + tau) + far * own
+        size = 1.0 / np.sqrt(np.diag(k))
+        inverse = np.linalg.inv(k * np.outer(size, size) + 1e-12 * np.eye(len(k))) * np.outer(size, size)
+        w = inverse @ y
+        if archive.partial:
+            w = _solve_gaps(w, y, k, archive.missing[0][few])
+        amplitude = np.sqrt(np.maximum(np.mean(y * w, axis=0), 0.0))
+        return blank._replace(w=w, inverse=inverse, amplitude=amplitude)
+
+    def quadratic_at(self, fit: CategoryFit, places: np.ndarray) -> Quadratic:
+        """The quadratic of a combination [K] around the centre, in units of the fit."""
+        alike = self._alike(fit.likeness, fit.v, places[None])[:, 0]
+        w = fit.w * alike[:, None]
+        gradient = fit.tau * (w.T @ fit.u)
+        hessian = np.einsum("mf,mi,mj->fij", w, fit.u, fit.u)
+        return Quadratic(gradient[None], hessian[None])
+
+    def expect(self, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes from the centre that are expected at u [n, D], v [n, K], and their standard errors: [n, F] each."""
+        fit = self.fit_here
+        assert fit is not None
+        cross = self._covariance(fit, u, v)
+        inner = np.sum(u * u, axis=1)
+        alike = self._alike(fit.likeness, fit.here[None], v)[0]
+        own = fit.level * 2.0 * (1.0 - alike) + inner * (0.5 * inner + fit.tau)
+        variance = np.maximum(own - np.sum(cross * (fit.inverse @ cross), axis=0), 0.0)
+        return cross.T @ fit.w, np.sqrt(variance)[:, None] * fit.amplitude
+
+    def _plain_fit(
+        self, archive: PointArchive, region: Region, centre: np.ndarray, value: np.ndarray, values: ControlValues,
+        rough: np.ndarray, width: np.ndarray,
+    ) -> tuple[Any, np.ndarray]:  # fmt: skip
+        """A fit to points of the centre's own combination: of it geometry points and checks of models are made."""
+        same = np.all(self.places(archive.x[0]) == self.places(centre), axis=1)[None] & ~archive.failed
+        few = _Subset(archive, ~same)
+        u, y, there = nearest_points(few, centre, value, model_size(self.task.dim), width)  # type: ignore[arg-type]
+        u = np.where(self.held, 0.0, u)
+        spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
+        spread = np.where(spread > 0.0, spread, 1.0)
+        prior = Quadratic.zero(region.models.gradient.shape, centre)
+        scaled = u / spread[:, None, None]
+        _, fit = least_change(prior, scaled, y - value[:, None, :], values.gradient_freedom, [values.roughness], rough)
+        return fit, spread
+
+    def hold(self, sub: Subproblem) -> Subproblem:
+        """The subproblem of a step, which keeps the categories of the centre."""
+        return sub._replace(low=np.where(self.held, 0.0, sub.low), high=np.where(self.held, 0.0, sub.high))
+
+    # -- exchanges ---------------------------------------------------------------------------------
+
+    def take_turns(
+        self, x: np.ndarray, source: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region,
+        weights: Weights, foreseen: float, told: int,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Points [1, k, D] of an iteration and their sources [1, k], some of them replaced by exchanges."""
+        count = x.shape[1]
+        if source[0, 0] == Source.RESTART:
+            return self._restart(x, archive), source
+        turns = [k for k in range(count) if (k % 2 == 1 if count > 1 else False)]
+        if count == 1 and source[0, 0] == Source.STEP and told % 2 == 1:
+            turns = [0]
+        if not turns:
+            return x, source
+        found = self._best_exchanges(x[0], archive, sub, region, weights, foreseen, len(turns))
+        x, source = x.copy(), source.copy()
+        for k, point in zip(turns, found):
+            x[0, k], source[0, k] = point, Source.GEOMETRY
+        return x, source
+
+    def _candidates(self, here: np.ndarray, archive: PointArchive) -> np.ndarray:
+        """Other combinations [n, K]: one or two exchanges, more of them drawn by chance."""
+        kinds, u = len(here), self.task.rng.uniform(DRAWN, 2 * len(here))[0]
+        single = [_with(here, {i: v}) for i, k in enumerate(self.counts) for v in range(k) if v != here[i]]
+        pairs = [
+            _with(a, {i: v})
+            for a in single
+            for i, k in enumerate(self.counts)
+            for v in range(k)
+            if v != here[i] and i > int(np.flatnonzero(a != here)[0])
+        ]
+        if len(pairs) > MOST_PAIRS:
+            pairs = [pairs[int(j * len(pairs) / MOST_PAIRS)] for j in range(MOST_PAIRS)]
+        drawn = np.where(u[:, :kinds] < 3.0 / kinds, np.floor(u[:, kinds:] * self.counts), here)
+        every = np.unique(np.concatenate([single, *([pairs] if pairs else []), drawn]).astype(int), axis=0)
+        return every[np.any(every != here, axis=1)]
+
+    def _best_exchanges(
+        self, points: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region, weights: Weights,
+        foreseen: float, count: int,
+    ) -> list[np.ndarray]:  # fmt: skip
+        """Up to so many exchanges [D] that may be better than the step; none where nothing says so."""
+        fit = self.fit_here
+        assert fit is not None
+        centre, weights = region.centre[0], _weigh_all(sub, weights, PARTIAL_WEIGHT if archive.partial else 1.0)
+        every = self._candidates(fit.here, archive)
+        step = np.where(self.held, 0.0, (points[0] - centre) / fit.unit)
+        starts = [np.zeros_like(step), step]
+        hopes = np.stack([self._hope(np.repeat(u[None], len(every), axis=0), every, sub, weights) for u in starts])
+        order = np.argsort(np.min(hopes, axis=0), kind="stable")
+        now = float(merit(sub.value, sub.n_ineq, weights)[0])
+        made: list[tuple[float, np.ndarray]] = []
+        for i in order[: max(REFINED, count)]:
+            u = self._refine(every[i], sub, region, weights)
+            tried = np.stack([*starts, u])
+            hope = self._hope(tried, np.repeat(every[i][None], len(tried), axis=0), sub, weights)
+            for j in np.argsort(hope, kind="stable"):
+                x = self.put(np.clip(centre + tried[j] * fit.unit, *self.task.walls)[None], every[i][None])
+                x = x if self.lattice is None else self.lattice.snap(x[None])[0]
+                if np.min(np.max(np.abs(archive.x[0] - x), axis=1)) > 1e-6:
+                    made.append((float(hope[j]), x[0]))
+                    break
+        made.sort(key=lambda pair: pair[0])
+        return [x for hope, x in made[:count] if hope < now - max(foreseen, 0.0)]
+
+    def _hope(self, u: np.ndarray, v: np.ndarray, sub: Subproblem, weights: Weights) -> np.ndarray:
+        """Merit [n] at u [n, D], v [n, K] if every function comes out at its better end."""
+        change, error = self.expect(u, v)
+        y = sub.value + change
+        f = y[:, :1] - OPTIMISM * error[:, :1]
+        g = y[:, 1 : 1 + sub.n_ineq] - OPTIMISM * error[:, 1 : 1 + sub.n_ineq]
+        h = y[:, 1 + sub.n_ineq :]
+        h = np.sign(h) * np.maximum(np.abs(h) - OPTIMISM * error[:, 1 + sub.n_ineq :], 0.0)
+        better = np.concatenate([f, g, h], axis=1)[None]
+        ev = as_evaluation(better, sub.n_ineq, np.zeros(better.shape[:2], dtype=bool))
+        return MERIT.values(ev, weights).minor[0]
+
+    def _refine(self, places: np.ndarray, sub: Subproblem, region: Region, weights: Weights) -> np.ndarray:
+        """Where the quadratic of a combination [K] is least, in a region that is not too small: u [D]."""
+        fit = self.fit_here
+        assert fit is not None
+        level, _ = self.expect(np.zeros((1, self.task.dim)), places[None])
+        delta = max(float(region.delta[0]), WIDEST)
+        reach = delta * region.width[0]
+        low, high = ((np.broadcast_to(wall, reach.shape) - region.centre[0]) / reach for wall in self.task.walls)
+        models = self.quadratic_at(fit, places).rescaled((reach / fit.unit)[None])
+        there = sub._replace(
+            models=models, value=sub.value + level, low=np.where(self.held, 0.0, np.maximum(low, -1.0))[None],
+            high=np.where(self.held, 0.0, np.minimum(high, 1.0))[None], distance=np.full(1, np.inf),
+            margin=0.0 * sub.margin,
+        )  # fmt: skip
+        step = relaxed_step(there, np.zeros(1), region.multipliers, weights)
+        return np.nan_to_num(step.s[0]) * reach / fit.unit
+
+    def _restart(self, x: np.ndarray, archive: PointArchive) -> np.ndarray:
+        """A point to start again from [1, k, D], at a combination drawn by chance near that of the best."""
+        x = x.copy()
+        here = self.fit_here.here if self.fit_here is not None else self.places(x[0, :1])[0]
+        u = self.task.rng.uniform(2, len(here))[0]
+        x[0, :1] = self.put(x[0, :1], np.where(u[0] < 0.5, np.floor(u[1] * self.counts), here)[None])
+        return x
+
+
+class _Subset:
+    """An archive of which more points count as failed."""
+
+    def __init__(self, archive: PointArchive, failed: np.ndarray) -> None:
+        self.x, self.y, self.failed = archive.x, archive.y, failed
+
+
+def _weigh_all(sub: Subproblem, weights: Weights, factor: float) -> Weights:
+    """Weights with which constraints count that do not hold the centre back: elsewhere they may."""
+    span = sub.span[:, 1:]
+    return weights.raised(np.where(span > 0.0, factor * sub.span[:, :1] / np.where(span > 0.0, span, 1.0), 0.0))
+
+
+def _solve_gaps(w: np.ndarray, y: np.ndarray, k: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Weights w [m, F] of values y [m, F], of which some are missing [m, F]: 0 there, and solved without them."""
+    w = w.copy()
+    for columns, gaps in group_functions(missing):
+        known = ~gaps
+        if gaps.any():
+            w[:, columns] = 0.0
+            if known.any():
+                w[np.ix_(known, columns)] = np.linalg.solve(k[np.ix_(known, known)], y[np.ix_(known, columns)])
+    return w
+
+
+def _with(places: np.ndarray, other: dict[int, int]) -> np.ndarray:
+    """Places [K] with some of them changed."""
+    found = places.copy()
+    found[list(other)] = list(other.values())
+    return found
+
+
+def _prior_likeness(count: int, ordered: bool) -> np.ndarray:
+    """Likeness [k, k] of categories before there are answers."""
+    if ordered:
+        place = np.arange(count) / (count - 1.0)
+        return np.exp(-1.2 * np.abs(place[:, None] - place[None, :]))
+    return UNLIKE + (1.0 - UNLIKE) * np.eye(count)
+
+
+def _flatten_tails(y: np.ndarray) -> np.ndarray:
+    """Values [n, F] with a spread of about one each, far ones drawn in: one wild answer must not say all."""
+    middle = np.median(y, axis=0)
+    spread = np.median(np.abs(y - middle), axis=0) * 1.4826
+    spread = np.where(spread > 0.0, spread, np.std(y, axis=0))
+    return np.arcsinh((y - middle) / np.where(spread > 0.0, spread, 1.0))
+
+
+def _estimate_effects(z: np.ndarray, v: np.ndarray, counts: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """What each category adds to each function, [k_i, F] for each variable: ridge regression beside other variables.
+
+    z [n, D'] are the other variables, with their squares; y [n, F] values of about unit spread.
+    """
+    z = z - z.mean(axis=0)
+    columns = [np.ones((len(z), 1)), 3.0 * z, 3.0 * z * z]
+    columns += [np.eye(k)[v[:, i]] for i, k in enumerate(counts)]
+    table = np.concatenate(columns, axis=1)
+    ridge = np.full(table.shape[1], 0.3)
+    ridge[0] = 1e-6
+    found = np.linalg.solve(table.T @ table + np.diag(ridge), table.T @ y)
+    start, effects = 1 + 2 * z.shape[1], []
+    for k in counts:
+        effects.append(found[start : start + k])
+        start += k
+    return effects
+
+
+def make_category_moves(task: Task, lattice: Lattice | None) -> CategoryMoves | None:
+    """Where the task has categories."""
+    return None if task.categories is None else CategoryMoves(task, lattice)

@@ -1,0 +1,214 @@
+"""Constraints that cost nothing, in the model engine: exact in the program of a step, and never left by a point.
+
+Their values and slopes are asked for, not modelled. At the centre they stand among the models with their own gradient
+and curvature and need no margin; the step is then taken again with what they are where it ended, until both agree.
+Whatever the proposers make is moved into the set before it is evaluated. For the one run of a task, in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from meco.core.cheap_set import CheapSet
+from meco.core.engine import Task
+from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.categories import CategoryMoves
+from meco.tr.initial_design import star, star_size
+from meco.tr.lattice import Lattice
+from meco.tr.merit import MERIT, Weights
+from meco.tr.quadratic import Quadratic
+from meco.tr.region import Region
+from meco.tr.step import Step, Subproblem, relaxed_step
+
+MOST_CURVED = 16  # variables with which second derivatives are taken; beyond, models know the curvature
+PASSES = 3  # linearisations at the end of a step, at most
+SAME_STEP = 1e-3  # radii by which a further pass moves a step that is good enough
+APART = 1e-3  # of the cube, within which two first points are as good as one
+SPREAD_TRIES = 8  # further points that may take the place of such a one
+SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
+MOST_PAIRS = 60  # of whole numbers that are moved together
+WIDER = (1.0, 1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0)  # radii around the centre in which another is drawn
+ENOUGH_APART = 0.05  # of such a radius, from every point evaluated
+LEAST_REACH = 1e-4  # of the cube, that these radii have
+
+
+class CheapStep:
+    """Cheap constraints for the points of an iteration."""
+
+    def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        assert task.cheap is not None
+        self.task, self.lattice, self.limits = task, lattice, task.cheap
+        self.inside: CheapSet = task.cheap.inside
+        self._known: tuple[bytes, Any] = (b"", None)  # the last centre, and slopes and curvature there
+
+    def first_points(self, radii: np.ndarray, categories: CategoryMoves | None = None) -> np.ndarray:
+        """The given points, or one well inside, and a star around the first of them, all inside and apart: [n, D]."""
+        task = self.task
+        given = self.inside.centre()[None] if task.x0 is None else np.asarray(task.x0)
+        arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
+        ends = star(given[0], arms, radii, task.walls)
+        if categories is not None:
+            ends = categories.first_points_around(given, radii)[len(given) :]
+        ends = self.inside.repair(self.inside.snap(ends))
+        return self.keep_apart(given, ends, radii)
+
+    def keep_apart(self, given: np.ndarray, ends: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Given points [n, D] and ends [m, D], those of the ends that are as good as earlier points drawn anew."""
+        draw, points = np.random.default_rng(0), list(given)
+        for x in ends:
+            for _ in range(SPREAD_TRIES):
+                if all(np.max(np.abs(x - y)) > APART for y in points):
+                    break
+                near = np.clip(given[0] + radii * draw.uniform(-1.0, 1.0, x.size), *self.task.walls)
+                x = self.inside.repair(self.inside.snap(near[None]))[0]
+            points.append(x)
+        return np.array(points)
+
+    def _places(self) -> np.ndarray:
+        """Where each cheap constraint stands among the functions, f first; -1 where answers do not hold it."""
+        places = self.limits.places()
+        return np.where(places >= 0, 1 + places, -1)
+
+    def _expand(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Slopes [C, D] and curvature [C, D, D] at a centre [D], in the cube."""
+        if self._known[0] != centre.tobytes():
+            slopes = self.inside.linearise(centre)[1]
+            curved = self.inside.curvature(centre) if centre.size <= MOST_CURVED else None
+            self._known = centre.tobytes(), (slopes, curved)
+        return self._known[1]
+
+    def use_exact_models(self, region: Region) -> Region:
+        """The region with cheap constraints as their own models."""
+        slopes, curved = self._expand(region.centre[0])
+        gradient, hessian = region.models.gradient.copy(), region.models.hessian.copy()
+        for i, place in enumerate(self._places()):
+            if place >= 0:
+                gradient[0, place] = slopes[i]
+                if curved is not None:
+                    hessian[0, place] = curved[i]
+        return region._replace(models=Quadratic(gradient, hessian))
+
+    def without_margins(self, sub: Subproblem) -> Subproblem:
+        """The subproblem in which a step goes as far as cheap constraints do."""
+        margin = sub.margin.copy()
+        places = self._places()
+        margin[0, places[places >= 0] - 1] = 0.0
+        return sub._replace(margin=margin)
+
+    def refine(self, sub: Subproblem, step: Step, region: Region, theta: Any) -> Step:
+        """The step again, with cheap constraints as they are where it ended."""
+        centre, reach, places = region.centre[0], region.reach[0], self._places()
+        used = places >= 0
+        low, high = sub.low, sub.high
+        if self.lattice is not None:  # whole numbers stay where they were rounded to
+            whole = np.broadcast_to(self.lattice.spacing > 0.0, low.shape)
+            low, high = np.where(whole, step.s, low), np.where(whole, step.s, high)
+        for _ in range(PASSES):
+            x = np.clip(centre + reach * step.s[0], *self.task.walls)
+            c, slopes = self.inside.linearise(x)
+            if not np.isfinite(c).all() or self._agrees(sub, (x - centre) / reach, c, slopes * reach, places):
+                break
+            models, value = self._expand_at(sub, (x - centre) / reach, c, slopes * reach, places)
+            again = relaxed_step(
+                sub._replace(models=models, value=value, low=low, high=high), theta, step.multipliers, step.weights
+            )
+            moved = float(np.max(np.abs(again.s - step.s)))
+            step = again._replace(by=step.by)
+            if moved < SAME_STEP:
+                break
+        there = sub.values(step.s)
+        x = np.clip(centre + reach * step.s[0], *self.task.walls)
+        there[0, places[used]] = self.inside.values(x[None])[0][used]
+        return step._replace(value=there)
+
+    def _agrees(self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray, places: np.ndarray) -> bool:
+        """Whether the models say of cheap constraints at a step s [D] what these are there: c [C], slopes [C, D]."""
+        used = places >= 0
+        said = sub.values(s[None])[0, places[used]]
+        size = np.sqrt(np.sum(slopes[used] ** 2, axis=1)) + 1e-300
+        return bool(np.all(np.abs(said - c[used]) <= SAME_STEP * size))
+
+    def _expand_at(
+        self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray, places: np.ndarray
+    ) -> tuple[Quadratic, np.ndarray]:
+        """Models and values at the centre by which cheap constraints have these values and slopes at a step s [D]."""
+        gradient, value = sub.models.gradient.copy(), sub.value.copy()
+        for i, place in enumerate(places):
+            if place >= 0:
+                bent = sub.models.hessian[0, place] @ s
+                gradient[0, place] = slopes[i] - bent
+                value[0, place] = c[i] - slopes[i] @ s + 0.5 * bent @ s
+        return sub.models._replace(gradient=gradient), value
+
+    def pull_back(self, x: np.ndarray) -> np.ndarray:
+        """Points [1, k, D], those outside moved in."""
+        return self.inside.repair(x[0])[None]
+
+    def keep_inside(
+        self, x: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region, weights: Weights
+    ) -> Any:
+        """Points [1, k, D] of an iteration moved in, each another than those evaluated before.
+
+        Where the set is thin, many points come back to the same: such a one gives way to a neighbour on the lattice
+        that the models expect most of, or to the farthest of a few around the centre, for which numbers are drawn.
+        """
+        known, made = archive.x[0], list[np.ndarray]()
+        same = min(SAME_POINT, 0.05 * float(region.delta[0]))
+        for point in self.pull_back(x)[0]:
+            if _is_among(point, known, same) or _is_among(point, np.array(made).reshape(-1, point.size), same):
+                point = self._find_other(point, np.concatenate([known, *(p[None] for p in made)]), sub, region, weights)
+            made.append(point)
+        return np.array(made)[None]
+
+    def _find_other(
+        self, point: np.ndarray, known: np.ndarray, sub: Subproblem, region: Region, weights: Weights
+    ) -> np.ndarray:
+        """Another point [D] than known ones [n, D]; the same where there is none."""
+        centre, reach = region.centre[0], region.reach[0]
+        if self.lattice is not None:
+            near = self.inside.repair(self._neighbours(centre))
+            near = near[[not _is_among(each, known, SAME_POINT) for each in near]]
+            if len(near):
+                steps = ((near - centre) / reach)[None]
+                y = sub.value[:, None, :] + sub.models.changes(steps)
+                key = MERIT.values(as_evaluation(y, sub.n_ineq, np.zeros((1, len(near)), dtype=bool)), weights)
+                return near[np.argmin(key.minor[0])]
+        u = self.task.rng.uniform(len(WIDER), self.task.dim)[0]
+        unit, farthest = np.maximum(reach, LEAST_REACH), 0.0
+        for wide, direction in zip(WIDER, 2.0 * u - 1.0):
+            tried = np.clip(centre + wide * unit * direction, *self.task.walls)[None]
+            tried = self.inside.repair(self.inside.snap(tried))[0]
+            apart = float(np.min(np.max(np.abs(known - tried) / unit, axis=1)))
+            if apart > farthest:
+                point, farthest = tried, apart
+            if apart > ENOUGH_APART:
+                break
+        return point
+
+    def _neighbours(self, centre: np.ndarray) -> np.ndarray:
+        """The centre [D] with one or two whole numbers moved by one: [n, D]."""
+        assert self.lattice is not None
+        spacing = np.broadcast_to(self.lattice.spacing, (1, centre.size))[0]
+        moves = [sign * spacing[i] * np.eye(centre.size)[i] for i in np.flatnonzero(spacing) for sign in (1.0, -1.0)]
+        pairs = [a + b for k, a in enumerate(moves) for b in moves[k + 1 :]][:MOST_PAIRS]
+        near = np.clip(centre + np.array([*moves, *pairs]), *self.task.walls)
+        return np.unique(self.inside.snap(near), axis=0)
+
+    def exact_values(self, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """What the models expect [1, 1 + C] at a point x [D], with cheap constraints as they are there."""
+        places = self._places()
+        found = value.copy()
+        found[0, places[places >= 0]] = self.inside.values(x[None])[0][places >= 0]
+        return np.where(np.isfinite(found), found, value)
+
+
+def _is_among(point: np.ndarray, known: np.ndarray, same: float) -> bool:
+    """Whether a point [D] is as good as one of known [n, D]."""
+    return bool(len(known)) and bool(np.min(np.max(np.abs(known - point), axis=1)) < same)
+
+
+def make_cheap_step(task: Task, lattice: Lattice | None) -> CheapStep | None:
+    """Where the task has cheap constraints."""
+    return None if task.cheap is None else CheapStep(task, lattice)

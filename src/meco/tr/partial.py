@@ -1,0 +1,152 @@
+"""Models of answers with gaps: each function is fitted to the points that tell of it.
+
+Functions that are known at the same points share a fit. Of points whose objective or constraints are missing the
+others teach their models all the same; the centre is a whole answer as long as there is one. In NumPy, of one run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from meco.core.evaluation import Evaluation, side_by_side
+from meco.core.rule import best
+from meco.tr.archive import PointArchive
+from meco.tr.controls import ControlValues
+from meco.tr.merit import MERIT, violated_at_all_points
+from meco.tr.model_fit import LocalFit, nearest_points
+from meco.tr.quadratic import Quadratic, least_change
+from meco.tr.region import Region, Source
+from meco.tr.roughness import levels_in_use
+
+if TYPE_CHECKING:
+    from meco.tr.expectation import Expectation
+
+
+MOST_EXCUSED = 2  # answers with gaps in a row, of steps that are not judged
+NEAR_MISS = 0.3  # violation of such a one, at most, in shares of what its constraint changes by across the region
+WIDER = 1.5  # than all points that a fit would take: where those lie that know a function
+OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin, at least
+
+
+class KnownPart(NamedTuple):
+    """The points of an archive that tell of some functions, as nearest_points() reads them."""
+
+    x: np.ndarray
+    y: np.ndarray
+    failed: np.ndarray
+
+
+def group_functions(missing: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Functions that are missing at the same points: their columns, and these points [n], from missing [n, F]."""
+    columns: dict[bytes, list[int]] = {}
+    for j in range(missing.shape[1]):
+        columns.setdefault(missing[:, j].tobytes(), []).append(j)
+    return [(np.array(each), missing[:, each[0]]) for each in columns.values()]
+
+
+def choose_centre(archive: PointArchive, region: Region) -> tuple[int, np.ndarray]:
+    """The row of the centre, a whole answer where there is one, and whether the run [1] knows none at all."""
+    old = archive.restart_index < region.restart_index[:, None]
+    gaps = np.any(archive.missing, axis=-1)
+    left_out = archive.failed | old
+    whole = left_out | gaps
+    key = MERIT.values(archive.evaluation(), region.weights)
+    return int(best(key.last_where(left_out if whole.all() else whole))[0]), np.all(left_out, axis=1)
+
+
+def values_at(archive: PointArchive, row: int) -> np.ndarray:
+    """Values [1, F] at a row; of functions that are not known there, those of the nearest point that knows them."""
+    missing, value = archive.missing[0], archive.y[:, row].copy()
+    far = np.sum((archive.x[0] - archive.x[0][row]) ** 2, axis=1)
+    for j in np.flatnonzero(missing[row]):
+        known = np.flatnonzero(~missing[:, j])
+        value[0, j] = archive.y[0, known[np.argmin(far[known])], j] if known.size else 0.0
+    return value
+
+
+def fit_known_parts(
+    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: np.ndarray
+) -> tuple[Region, LocalFit]:
+    """As fit_models() does, of an archive with gaps."""
+    row, blind = choose_centre(archive, region)
+    centre = np.where(blind[:, None], 0.5, archive.x[:, row])
+    value, width = values_at(archive, row), region.width_in_force
+    shape = region.models.gradient.shape
+    gradient, hessian, found = np.zeros(shape), np.zeros((*shape, shape[-1])), list[Any]()
+    prior = region.models.shifted(centre - region.centre)
+    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
+    for columns, gaps in group_functions(archive.missing[0]):
+        part = KnownPart(archive.x, archive.y, gaps[None])
+        few = _count_near(archive, gaps, centre[0], width[0], points)
+        u, values, there = nearest_points(part, centre, value, few, width)  # type: ignore[arg-type]
+        spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
+        spread = np.where(spread > 0.0, spread, 1.0)
+        unit = spread[:, None] * width
+        models, fit = least_change(
+            prior.rescaled(unit), u / spread[:, None, None], values - value[:, None, :], tau, eta, rough
+        )
+        models = models.rescaled(1.0 / unit)
+        gradient[:, columns], hessian[:, columns] = models.gradient[:, columns], models.hessian[:, columns]
+        found.append((columns, fit, spread, u, values))
+    models = Quadratic(gradient, hessian)
+    if not models.finite.all():
+        models = Quadratic.zero(shape, centre)
+    _, fit, spread, u, values = next(each for each in found if 0 in each[0])  # of f
+    far = np.sqrt(np.max(np.sum(u * u, axis=-1), axis=-1))
+    span = np.zeros_like(value)
+    unmet = np.zeros(value[:, 1:].shape, dtype=bool)
+    for columns, _, _, _, seen in found:
+        span[:, columns] = np.max(np.abs(seen - value[:, None, :]), axis=1)[:, columns]
+        over = violated_at_all_points(seen[:, :, 1:], archive.n_ineq, region.weights.tolerance)
+        constraints = columns[columns > 0] - 1
+        unmet[:, constraints] = over[:, constraints]
+    local = LocalFit(value, fit, spread, far, span, unmet, blind, None)
+    return region._replace(centre=centre, models=models), local
+
+
+def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, width: np.ndarray, points: int) -> int:
+    """How many points a function that is missing at some [n] is fitted to: no farther ones than others have.
+
+    A model that met values far away, for want of near ones, would be wrong where the search is.
+    """
+    apart = np.sum(((archive.x[0] - centre) / width) ** 2, axis=1)
+    reach = np.sort(apart)[min(points, len(apart)) - 1]
+    near = int(np.sum(~gaps & (apart <= WIDER * WIDER * reach)))
+    return max(min(near, points), min(centre.size + 2, points))
+
+
+def keep_off_gaps(margin: np.ndarray, models: Quadratic) -> np.ndarray:
+    """Margins [1, C] with which a step does not end just outside of a constraint, where f would not be told.
+
+    models are in units of the region, with which the margins shrink.
+    """
+    return np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
+
+
+def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive) -> Expectation:
+    """What was expected of points, with a step that went just outside not to be judged, a few times in a row.
+
+    Its f is not told, so that nothing says whether it was good; the models of its constraints are better for it, and
+    the next step from the same centre will keep them.
+    """
+    if made.source[0, 0] != Source.STEP or ev.failed[0, 0] or not np.isnan(side_by_side(ev)[0, 0]).any():
+        return made
+    gaps = np.any(archive.missing[0], axis=-1)
+    last = int(np.argmax(~gaps[::-1])) if not gaps.all() else len(gaps)  # answers with gaps since a whole one
+    if last >= MOST_EXCUSED or float(np.max(violation_share(made, ev))) > NEAR_MISS:
+        return made
+    return made._replace(source=np.concatenate([made.source[:, :1] * 0 + Source.GEOMETRY, made.source[:, 1:]], axis=1))
+
+
+def violation_share(made: Expectation, ev: Evaluation) -> np.ndarray:
+    """By how much the first answer is over each constraint [C], in units of what that changes by across the region."""
+    return ev.c[0, 0] / made.change[0]
+
+
+def expected_where_missing(y: np.ndarray, ev: Evaluation, expected: np.ndarray) -> np.ndarray:
+    """Values y [1, k, F] of answers, with what was expected [1, F] for what they do not tell: no error is seen."""
+    if ev.partial is None:
+        return y
+    return np.where(np.isnan(ev.partial) & ~ev.failed[..., None], expected[:, None, :], y)

@@ -1,0 +1,55 @@
+"""Vectorised and quick functions: batches that pay, and a word on methods that are made for them."""
+
+import numpy as np
+import pytest
+
+from meco import Workers, minimize
+from meco.run.quick_calls import CallSeconds
+
+
+def bowl(x):
+    return np.sum((x - 0.3) ** 2, axis=1), 0.5 - x[:, :1]
+
+
+def count_calls(**options):
+    calls = []
+
+    def counted(x):
+        calls.append(len(x))
+        return bowl(x)
+
+    return minimize(counted, [(-1.0, 1.0)] * 4, seed=1, **options), calls
+
+
+def test_a_vectorized_function_gets_batches_that_grow_with_the_budget():
+    result, calls = count_calls(budget=1600, workers=Workers(vectorized=True))
+    assert (sum(calls), max(calls)) == (1600, 20)
+    assert result.fun == pytest.approx(0.04, abs=1e-6)
+    assert len(calls) < 90
+
+
+def test_a_small_budget_is_spent_one_by_one_as_before():
+    first, calls = count_calls(budget=100, workers=Workers(vectorized=True))
+    second, _ = count_calls(budget=100, workers=Workers(vectorized=True, batch=1))
+    np.testing.assert_array_equal(first.evaluations.x, second.evaluations.x)
+    assert calls.count(1) > 80
+
+
+def test_a_batch_that_is_given_is_kept():
+    _, calls = count_calls(budget=1600, workers=Workers(vectorized=True, batch=3))
+    assert sorted(set(calls))[:2] == [1, 3] or set(calls) >= {3}
+
+
+def test_a_function_of_microseconds_is_told_which_methods_are_made_for_it():
+    result, _ = count_calls(budget=2400, workers=Workers(vectorized=True))
+    assert "which are made for such functions" in result.message
+    other, _ = count_calls(budget=2400, method="SHADE-FR", workers=Workers(vectorized=True))
+    assert "made for such functions" not in other.message
+
+
+def test_slow_functions_and_short_runs_are_told_nothing():
+    slow = CallSeconds()
+    for _ in range(3000):
+        slow.add(0.01)
+    assert slow.advise("TR") == []
+    assert CallSeconds().advise("TR") == []
