@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 def test_the_best_point_is_the_answer_of_the_run(tmp_path):
     """Points that are feasible by their tolerance alone come after those with every g <= 0, however low their f."""
     result = meco.minimize(lambda x: (x[0] ** 2 + x[1], {"g": 1 - x[0]}), [(0, 3), (0, 1)], budget=60, seed=1,
-                           checkpoint=tmp_path / "r")  # fmt: skip
+                           x0=[0.9995, 0.0], tolerances=1e-3, checkpoint=tmp_path / "r")  # fmt: skip
     assert result.evaluations.f[result.evaluations.feasible].min() < result.fun
     told = read_run_status(tmp_path / "r")
     assert told["best"]["f"] == result.fun

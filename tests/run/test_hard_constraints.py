@@ -88,7 +88,7 @@ def test_whole_numbers_stay_inside_linear_constraints_too():
 
 
 def test_a_search_that_looks_for_a_first_answer_stays_inside():
-    fun = noted(lambda x: target(x) if x[1] < 1.0 else None)
+    fun = noted(lambda x: target(x) if x[1] < 1.0 else np.nan)
     limits = meco.LinearConstraint(TRIANGLE, ub=SIDES, keep_feasible=True)
     meco.minimize(fun, [(0, 5)] * 2, limits, budget=40, seed=1)
     assert np.max(np.array(fun.seen) @ TRIANGLE.T - SIDES) <= 1e-9

@@ -37,8 +37,9 @@ def test_the_evidence_counts_the_starts_that_agree():
 
 def test_the_first_minimum_is_the_answer_also_where_points_within_the_tolerance_are_lower():
     result = meco.minimize(
-        lambda x: (x["a"] ** 2 + x["b"], {"g": 1 - x["a"]}), {"a": (0, 3, "mm"), "b": (0, 1)}, budget=60, seed=1
-    )
+        lambda x: (x["a"] ** 2 + x["b"], {"g": 1 - x["a"]}), {"a": (0, 3, "mm"), "b": (0, 1)}, budget=60, seed=1,
+        x0=[[0.9995, 0.0]], tolerances=1e-3,
+    )  # fmt: skip
     within = result.evaluations.feasible
     assert result.evaluations.f[within].min() < result.fun
     assert result.minima[0].f == result.fun

@@ -109,7 +109,8 @@ def test_only_the_first_point_of_a_turn_belongs_to_the_new_start():
     for restart in found:
         new = int(restart.after.restart_index[0])
         place = int(np.argmax(starts == new))  # points come in order
-        assert starts[place : place + 4].tolist() == [new, new - 1, new - 1, new]
+        those = starts[place : place + 4].tolist()  # fewer at the end of the run
+        assert those == [new, new - 1, new - 1, new][: len(those)]
 
 
 def test_a_start_that_fails_keeps_what_is_left_of_the_weights():

@@ -265,6 +265,8 @@ def _solve_multipliers(
     slope = float(np.sqrt(f.gradient @ f.gradient))
     length = np.sqrt((normals * normals).sum(axis=1))
     scaled = normals / length[:, None]
+    if not (np.isfinite(scaled).all() and np.isfinite(slope)):  # a close limit that is flat, or values without end
+        return NOT_KNOWN_WELL
     prices = nonnegative_prices(scaled, f.gradient, free_sign)
     rest = f.gradient + prices @ scaled
     residual = float(np.sqrt(rest @ rest))

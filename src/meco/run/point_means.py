@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,15 +32,17 @@ class PointMeans(NamedTuple):
 def average_calls(every: Evaluations) -> PointMeans:
     """The means of all points with an answer; the spread is the standard deviation of a sample, 0 of one call."""
     good = np.flatnonzero(~every.failed)
-    x, index, calls = np.unique(every.x[good], axis=0, return_inverse=True, return_counts=True)
+    x, first, index, calls = np.unique(
+        every.x[good], axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
     index = index.reshape(-1)
 
     def mean_and_spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and spread of the calls of each point."""
-        wide = values[good].reshape(len(good), -1)
+        wide = values[good].reshape(len(good), math.prod(values.shape[1:]))
         total = np.zeros((len(x), wide.shape[1]))
-        np.add.at(total, index, wide)
-        mean, square = total / calls[:, None], np.zeros_like(total)
+        np.add.at(total, index, wide - wide[first][index])  # from the first call: of equal ones the mean is exact
+        mean, square = wide[first] + total / calls[:, None], np.zeros_like(total)
         np.add.at(square, index, (wide - mean[index]) ** 2)
         spread = np.sqrt(square / np.maximum(calls - 1, 1)[:, None])
         shape = (len(x), *values.shape[1:])

@@ -219,7 +219,7 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
         return 1e6 if x[0] < 2.0 else honest(x)
 
     for method in ("SHADE-FR", DEFAULT):
-        result = meco.minimize(fun, BOX, method=method, budget=150, seed=2)
+        result = meco.minimize(fun, BOX, method=method, budget=150, seed=2, x0=[[3.0, 0.0, 0.0], [4.0, 1.0, 1.0]])
         assert (list(result.constraints), result.fun < 100) == (["reach", "height"], True)
 
 
