@@ -7,8 +7,8 @@ The Byrd-Omojokun relaxation (Omojokun 1989) with its share theta as a control: 
 of the violation at the centre c. theta = 0 asks for full feasibility at once, theta = 1 only for not getting worse.
 The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks
 with the region, and with a short step. A violation too small to be relaxed is answered with a quarter of it on the
-other side: aimed at several limits exactly, a point violates one of them by rounding for ever. A second pass linearises at the first answer, where constraints curve, and is kept if the models'
-merit falls.
+other side: aimed at several limits exactly, a point violates one of them by rounding for ever. A second pass
+linearises at the first answer, where constraints curve, and is kept if the models' merit falls.
 
 Everything is divided by what f and each constraint change by across the region, so nothing has a unit.
 """
