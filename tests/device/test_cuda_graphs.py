@@ -277,7 +277,7 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
     ev.nu, ev.feasible_share
     same = replay._map_value(ev, seen.append)
     assert [id(t) for t in seen] == [id(t) for t in (ev.f, ev.g, ev.h, ev.failed, ev.feasible)]
-    assert vars(same).keys() == {"f", "g", "h", "failed", "feasible", "intact"}
+    assert vars(same).keys() == {"f", "g", "h", "failed", "feasible", "intact", "partial"}
     doubled = replay._map_value(ev, lambda t: t + t)
     assert isinstance(doubled, Evaluation)
     assert_array_equal(doubled.f, 2 * ev.f)
