@@ -30,7 +30,11 @@ def scipy_de(fun: object, budget: int, seed: int) -> float:
     """differential_evolution, vectorised, with its constraints."""
     from scipy.optimize import NonlinearConstraint, differential_evolution
 
-    limit = NonlinearConstraint(lambda x: fun(np.atleast_2d(x.T))[1].T.squeeze(), -np.inf, 0.0)  # type: ignore[operator]
+    def limits(x: np.ndarray) -> np.ndarray:
+        values = fun(np.atleast_2d(x.T))[1]  # type: ignore[operator]
+        return values.T if x.ndim > 1 else values[0]
+
+    limit = NonlinearConstraint(limits, -np.inf, 0.0)
     size = 50
     result = differential_evolution(
         lambda x: fun(np.atleast_2d(x.T))[0],
