@@ -129,8 +129,8 @@ function showRun(status) {
   if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied, last 100"],
     status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, brief(c.value), brief(c.violation), percent(c.kept)] })), "constraints");
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
-  const lost = Object.values(status.failures).reduce((a, b) => a + b, 0), percent = Math.round(100 * lost / Math.max(1, status.nfev));
-  change(part("failures", "Failed evaluations"), `<p>${safe(failed)}${lost ? ` (${percent} % of the calls)` : ""}</p>${reasons(status.reasons)}`);
+  const lost = Object.values(status.failures).reduce((a, b) => a + b, 0);
+  change(part("failures", "Failed evaluations"), `<p>${safe(failed)}${lost ? ` (${percent(lost / status.nfev)} of the calls)` : ""}</p>${reasons(status.reasons)}`);
   if (status.points.length) {
     change(part("points", "The best designs, each variable between its bounds", true), across(status));
     table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
