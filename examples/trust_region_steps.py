@@ -29,14 +29,9 @@ while evaluator.left:
         centre, delta = engine.region.centre[0], engine.region.delta[0]
         models = engine.region.models.changes((plane - centre).reshape(1, -1, 2)).reshape(41, 41, 2)
         surfaces = ((problem.raw(plane)[0], MUTED, 0.4), (models[..., 0], 1, 0.8))  # f, and its model
-        marks = [
-            Strokes(*contour_strokes(grid, grid, f, v), s, w)
-            for f, s, w in surfaces
-            for v in np.linspace(f.min(), 1, 12)
-        ]
-        marks.append(
-            Strokes(*contour_strokes(grid, grid, models[..., 1] + problem.raw(centre)[1]), 0, 2.0)
-        )  # model of g = 0
+        levels = [(f, v, s, w) for f, s, w in surfaces for v in np.linspace(f.min(), 1, 12)]
+        levels.append((models[..., 1] + problem.raw(centre)[1], 0.0, 0, 2.0))  # model of g = 0
+        marks = [Strokes(*contour_strokes(grid, grid, f, v), s, w) for f, v, s, w in levels]
         corners = np.clip(centre + delta * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]), 0, 1)
         marks += [Line(*corners.T, 2), Line(*np.stack([centre, x[0, 0]]).T, 3, width=3.0)]
         panels.append(Panel(f"Iteration {engine.generation}", marks, axis, axis, (240, 0), equal=True))
