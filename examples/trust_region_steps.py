@@ -19,8 +19,7 @@ def formula(x):
 
 problem = meco.Problem("banana in a disc", np.zeros(2), np.ones(2), n_ineq=1, n_eq=0, formula=formula)
 evaluator = meco.Evaluator.on(problem, budget=25)
-engine = TrustRegion(Task.of(evaluator, Streams([1])), theta=0.3)
-loop = Loop(engine, evaluator)
+loop = Loop(engine := TrustRegion(Task.of(evaluator, Streams([1])), theta=0.3), evaluator)
 grid, panels, axis = np.linspace(0, 1, 41), [], Axis(limits=(0, 1), hidden=True)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1)
 while evaluator.left:
@@ -28,9 +27,9 @@ while evaluator.left:
     if 1 <= engine.generation <= 8:  # after the star: centre, radius and models of f and g are known
         centre, delta = engine.region.centre[0], engine.region.delta[0]
         models = engine.region.models.changes((plane - centre).reshape(1, -1, 2)).reshape(41, 41, 2)
-        surfaces = ((problem.raw(plane)[0], MUTED, 0.4), (models[..., 0], 1, 0.8))  # f, and its model
-        levels = [(f, v, s, w) for f, s, w in surfaces for v in np.linspace(f.min(), 1, 12)]
-        levels.append((models[..., 1] + problem.raw(centre)[1], 0.0, 0, 2.0))  # model of g = 0
+        both = ((problem.raw(plane)[0], MUTED, 0.4), (models[..., 0], 1, 0.8))  # f, and its model
+        levels = [(models[..., 1] + problem.raw(centre)[1], 0.0, 0, 2.0)]  # model of g = 0
+        levels += [(f, v, s, w) for f, s, w in both for v in np.linspace(f.min(), 1, 12)]
         marks = [Strokes(*contour_strokes(grid, grid, f, v), s, w) for f, v, s, w in levels]
         corners = np.clip(centre + delta * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]), 0, 1)
         marks += [Line(*corners.T, 2), Line(*np.stack([centre, x[0, 0]]).T, 3, width=3.0)]
