@@ -1,6 +1,7 @@
 """The engine's constants tuned together: settings of TR's controls on generated problems, compared by quantiles.
 
     python benchmarks/tuning.py try out/tuning.jsonl --set train --design 96 --more 64 --minutes 9 --processes 16
+    python benchmarks/tuning.py try out/tuning.jsonl --set train --design 512 --more 0 --minutes 9 --device cuda
     python benchmarks/tuning.py try out/tuning.jsonl --set choose --only default,best
     python benchmarks/tuning.py show out/tuning.jsonl
 
@@ -13,22 +14,30 @@ problems. A file keeps every run; begun again, the command goes on where it was.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import meco
 from _side_by_side import machine
+from meco.core.arrays import asarray_like
+from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.core.streams import DeviceStreams, Streams
+from meco.device.cuda_graphs import find_recorder
 from meco.learn.tr.quantile import Outcomes, quantile
-from meco.learn.tr.training_problems import BudgetedProblem, list_problems
+from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems, read_layout
 from meco.tr.controls import TR_CONTROLS
+from meco.tr.engine import TrustRegion
 
 TUNED: dict[str, tuple[float, float, bool]] = {  # least, most, whether in logarithms
     "theta": (0.0, 0.5, False),
@@ -53,7 +62,6 @@ BEFORE = {  # 0.2.0's constants, as far as the engine still has them
     "theta": 0.3, "caution": 10.0, "roughness": 1e-6, "restart_distance": 0.25, "radius_growth": 1.6,
     "radius_shrinkage": 0.6, "good_ratio": 0.7, "multiplier_memory": 0.5, "shaping": 0.0,
 }  # fmt: skip
-LAYOUT = ((5, 50), (10, 50))  # D and evaluations a variable
 MOMENTS = (10, 20, 50)  # evaluations a variable after which the best point is looked at
 MISSIONS = ("mission", "wide", "dense")  # families of missions begin so
 BATCH = 16  # settings that TR proposes at a time
@@ -84,44 +92,80 @@ def design(count: int) -> list[dict[str, float]]:
     return [from_unit(row) for row in u]
 
 
-def run_one(name: str, setting: Mapping[str, float], which: BudgetedProblem, seed: int) -> dict[str, Any]:
-    """The best points of one search at the moments, feasibility first; the name and setting beside."""
-    began = time.process_time()
-    result = meco.solve("TR", which.problem, which.budget, [seed], **setting)[0]
-    trace, rows = result.trace, []
-    for per in MOMENTS:
-        last = max(int(np.searchsorted(trace["nfev"], per * which.dim, side="right")) - 1, 0)
-        rows.append([float(trace["f"][last]), float(trace["nu"][last]), bool(trace["feasible"][last])])
-    return {
-        "name": name, "setting": dict(setting), "family": which.family, "number": which.seed, "dim": which.dim,
-        "seed": seed, "best": rows, "seconds": round(time.process_time() - began, 2),
-    }  # fmt: skip
+def run_lockstep(
+    settings: Mapping[str, Mapping[str, float]], problems: Sequence[BudgetedProblem], seed: int, device: str
+) -> list[dict[str, Any]]:
+    """Every setting on every problem, all of one shape, at once: for each problem the settings' best points.
+
+    On "cpu" each run has the stream of its seed, so that all settings see the same numbers; elsewhere one generator
+    serves all runs.
+    """
+    runs = [problem for problem in problems for _ in settings]
+    rng: Any = Streams([seed] * len(runs)) if device == "cpu" else DeviceStreams(seed, len(runs), device)
+    evaluator = Evaluator.on([p.problem for p in runs], runs[0].budget, len(runs), rng.xp, rng.device)
+    engine = TrustRegion(Task.of(evaluator, rng))
+    like = rng.uniform(1)[:, 0]
+    columns = {name: [each[name] for each in settings.values()] * len(problems) for name in TUNED}
+    engine.steer({name: asarray_like(np.array(column), like) for name, column in columns.items()})
+    loop = Loop(engine, evaluator, find_recorder(rng), traced=False)
+    found: list[list[list[Any]]] = [[] for _ in runs]
+    with np.errstate(all="ignore"):
+        for per in MOMENTS:
+            while not evaluator.is_spent and evaluator.budget - evaluator.left < per * runs[0].dim:
+                loop.step()
+            best = evaluator.history.feasible_best.point_in_numpy()
+            for row, f, nu, kept in zip(found, best.f[:, 0], best.nu[:, 0], best.feasible[:, 0]):
+                row.append([float(f), float(nu), bool(kept)])
+    parts = [found[k : k + len(settings)] for k in range(0, len(found), len(settings))]
+    return [
+        {"family": p.family, "number": p.seed, "dim": p.dim, "seed": seed, "best": dict(zip(settings, part))}
+        for p, part in zip(problems, parts)
+    ]
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The runs that a file holds; a line that was cut is left out."""
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+class Trials(NamedTuple):
+    """What a file holds: settings by name, and the best points of settings on a problem, one record for each."""
+
+    settings: dict[str, dict[str, float]]
+    records: list[dict[str, Any]]
+
+    def names_of(self, problem: BudgetedProblem, seed: int) -> set[str]:
+        """The settings that have been run on a problem."""
+        key = (problem.family, problem.seed, problem.dim, seed)
+        mine = [r for r in self.records if (r["family"], r["number"], r["dim"], r["seed"]) == key]
+        return {name for record in mine for name in record["best"]}
+
+
+def read_trials(path: Path) -> Trials:
+    """The trials in a file; a line that was cut is left out."""
+    found = Trials({}, [])
+    opened = gzip.open if path.suffix == ".gz" else open
+    for line in opened(path, "rt", encoding="utf-8") if path.exists() else []:
         try:
-            found.append(json.loads(line))
+            row = json.loads(line)
         except json.JSONDecodeError:
             continue
+        if "settings" in row:
+            found.settings.update(row["settings"])
+        else:
+            found.records.append(row)
     return found
 
 
-def score(rows: Iterable[Mapping[str, Any]], pool: Sequence[str] = ()) -> dict[str, dict[str, float]]:
+def score(records: Iterable[Mapping[str, Any]], pool: Sequence[str] = ()) -> dict[str, dict[str, float]]:
     """Mean quantile of each setting for each family, among the results of the settings of a pool (all unless given)."""
     by_problem: dict[tuple[Any, ...], dict[str, list[Any]]] = defaultdict(dict)
-    for row in rows:
-        by_problem[row["family"], row["number"], row["dim"], row["seed"]][row["name"]] = row["best"]
+    for row in records:
+        by_problem[row["family"], row["number"], row["dim"], row["seed"]] |= row["best"]
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (family, *_), results in by_problem.items():
         members = [name for name in results if not pool or name in pool]
         for moment in range(len(MOMENTS)):
             theirs = Outcomes(*(np.array([results[name][moment][i] for name in members]) for i in range(3)))
-            for name, best in results.items():
-                mine = Outcomes(*(np.array(best[moment][i]) for i in range(3)))
-                found[name][family].append(min(float(quantile(mine, theirs)), 1.0))
+            mine = Outcomes(*(np.array([best[moment][i] for best in results.values()]) for i in range(3)))
+            wide = Outcomes(*(np.broadcast_to(part, (len(results), len(members))) for part in theirs))
+            for name, q in zip(results, np.minimum(quantile(mine, wide), 1.0)):
+                found[name][family].append(float(q))
     return {name: {family: float(np.mean(q)) for family, q in each.items()} for name, each in found.items()}
 
 
@@ -130,35 +174,68 @@ def mean_score(families: Mapping[str, float]) -> float:
     return float(np.mean(list(families.values())))
 
 
-def propose(
-    rows: Sequence[Mapping[str, Any]], pool: Sequence[str], complete: int, count: int
-) -> list[dict[str, float]]:
+def propose(trials: Trials, pool: Sequence[str], complete: int, count: int) -> list[dict[str, float]]:
     """Settings that TR would try next, from those that have been run on all problems."""
-    ran: dict[str, int] = defaultdict(int)
-    for row in rows:
-        ran[row["name"]] += 1
-    settings = {row["name"]: row["setting"] for row in rows if ran[row["name"]] >= complete}
-    scores = score(rows, pool)
-    names = list(settings)
-    x = np.array([to_unit(settings[name]) for name in names])
+    names, scores = list_complete(trials, complete), score(trials.records, pool)
+    x = np.array([to_unit(trials.settings[name]) for name in names])
     f = np.array([-mean_score(scores[name]) for name in names])
     method = meco.Method("TR", batch=count, roughness=1e-2, restart_radius=0.05)
     search = meco.Optimizer([(0.0, 1.0)] * len(TUNED), budget=10_000, method=method, seed=len(names), evaluated=(x, f))
     return [from_unit(u) for u in search.ask()]
 
 
-def run_all(path: Path, jobs: list[tuple[Any, ...]], processes: int, until: float) -> None:
-    """Run the jobs that the file lacks and add each to it as it ends; none is begun after a moment `until`."""
-    have = {(r["name"], r["family"], r["number"], r["dim"], r["seed"]) for r in read_rows(path)}
-    todo = [j for j in jobs if (j[0], j[2].family, j[2].seed, j[2].dim, j[3]) not in have]
+def list_complete(trials: Trials, complete: int) -> list[str]:
+    """The settings that have been run so many times."""
+    ran: dict[str, int] = defaultdict(int)
+    for record in trials.records:
+        for name in record["best"]:
+            ran[name] += 1
+    return [name for name in trials.settings if ran[name] >= complete]
+
+
+def run_all(
+    path: Path,
+    settings: Mapping[str, Mapping[str, float]],
+    problems: Sequence[BudgetedProblem],
+    args: Any,
+    until: float,
+) -> None:
+    """Run what the file lacks and add it as it ends; nothing is begun after a moment `until`."""
+    known, jobs = read_trials(path), []
+    for group in group_by_shape(problems):
+        todo: dict[tuple[str, ...], list[BudgetedProblem]] = defaultdict(list)
+        for problem in (problems[i] for i in group):
+            have = known.names_of(problem, args.seed)
+            todo[tuple(name for name in settings if name not in have)].append(problem)
+        for names, some in todo.items():
+            for k in range(0, len(names), args.at_once):
+                jobs.append(({name: settings[name] for name in names[k : k + args.at_once]}, some))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(processes) as workers, path.open("a", encoding="utf-8") as kept:
-        begun = [workers.submit(run_one, *job) for job in todo]
-        for ended in as_completed(begun):
-            if ended.cancelled():
-                continue
-            kept.write(json.dumps(ended.result()) + "\n")
+    with path.open("a", encoding="utf-8") as kept:
+        kept.write(json.dumps({"settings": {name: dict(setting) for name, setting in settings.items()}}) + "\n")
+        for records in _each_result(jobs, args, until):
+            kept.writelines(json.dumps(record) + "\n" for record in records)
             kept.flush()
+
+
+def _each_result(jobs: list[Any], args: Any, until: float) -> Iterator[list[dict[str, Any]]]:
+    """Records of the jobs as they end: one by one on a device, else on processes."""
+    if args.device != "cpu":
+        import torch
+
+        for settings, problems in jobs:
+            if time.time() > until:
+                return
+            began = time.time()
+            yield run_lockstep(settings, problems, args.seed, args.device)
+            torch.cuda.empty_cache()
+            print(f"{problems[0].shape}: {len(settings)} x {len(problems)} runs in {time.time() - began:.1f} s")
+        return
+    with ProcessPoolExecutor(args.processes) as workers:
+        begun = [workers.submit(run_lockstep, *job, args.seed, "cpu") for job in jobs]
+        for ended in as_completed(begun):
+            if not ended.cancelled():
+                yield ended.result()
             if time.time() > until:
                 for waiting in begun:
                     waiting.cancel()
@@ -167,39 +244,36 @@ def run_all(path: Path, jobs: list[tuple[Any, ...]], processes: int, until: floa
 def try_settings(args: argparse.Namespace) -> None:
     """Run the design, then rounds of proposals, until time or settings are spent."""
     until = time.time() + 60.0 * args.minutes
-    problems = list_problems(args.set, LAYOUT, args.each)
+    problems = list_problems(args.set, read_layout(args.layout), args.each)
+    if args.device != "cpu":  # where every search with one failure would model failures at every step
+        problems = [problem for problem in problems if problem.problem.finite]
     default = {c.name: c.default for c in TR_CONTROLS if c.name in TUNED}
-    settings = {"default": default, "before": default | BEFORE}
+    settings: dict[str, Mapping[str, float]] = {"default": default, "before": default | BEFORE}
     settings |= {f"design-{i}": s for i, s in enumerate(design(args.design))}
-    settings |= {name: row["setting"] for row in read_rows(args.file) if (name := row["name"]) not in settings}
-    if args.also:
-        settings |= json.loads(args.also)
+    settings |= {n: s for n, s in read_trials(args.file).settings.items() if n not in settings}
+    settings |= {name: default | setting for name, setting in json.loads(args.also or "{}").items()}
     if args.only:
         settings = {name: settings[name] for name in args.only.split(",")}
-    order = sorted(problems, key=lambda p: -p.cost)
-    run_all(args.file, [(n, s, p, 1) for n, s in settings.items() for p in order], args.processes, until)
+    run_all(args.file, settings, problems, args, until)
     pool = [f"design-{i}" for i in range(args.design)]
     done = sum(name.startswith("round") for name in settings)
     while done < args.more and time.time() < until:
-        fresh = propose(read_rows(args.file), pool, len(problems), BATCH)
-        fresh = {f"round-{done + i}": s for i, s in enumerate(fresh)}
-        done += len(fresh)
-        run_all(args.file, [(n, s, p, 1) for n, s in fresh.items() for p in order], args.processes, until)
+        fresh = propose(read_trials(args.file), pool, len(problems), BATCH)
+        named = {f"round-{done + i}": s for i, s in enumerate(fresh)}
+        done += len(named)
+        run_all(args.file, named, problems, args, until)
     show(args.file)
 
 
 def show(path: Path) -> None:
     """Print the settings that ran on every problem, the best first, and what each control is worth."""
-    rows = read_rows(path)
-    runs: dict[str, int] = defaultdict(int)
-    for row in rows:
-        runs[row["name"]] += 1
-    settings = {row["name"]: row["setting"] for row in rows if runs[row["name"]] == max(runs.values())}
-    rows = [row for row in rows if row["name"] in settings]
-    scores = score(rows, [name for name in settings if name.startswith("design")])
-    means = {name: split_by_kind(each) for name, each in scores.items()}
+    trials = read_trials(path)
+    most = max(sum(name in r["best"] for r in trials.records) for name in trials.settings)
+    settings = {name: trials.settings[name] for name in list_complete(trials, most)}
+    scores = score(trials.records, [name for name in settings if name.startswith("design")] or list(settings))
+    means = {name: split_by_kind(scores[name]) for name in settings}
     print("  ".join(f"{k}: {v}" for k, v in machine().items()))
-    print(f"{len(settings)} settings, {max(runs.values())} runs each; mean quantiles of all, missions, others")
+    print(f"{len(settings)} settings, {most} runs each; mean quantiles of all, missions, others")
     for name in sorted(means, key=lambda n: -means[n]["all"]):
         print("  ".join(f"{means[name][kind]:.3f}" for kind in ("all", "missions", "others")), f" {name}")
         print("       " + " ".join(f"{k}={v:g}" for k, v in settings[name].items()))
@@ -240,6 +314,10 @@ def main() -> None:
     parser.add_argument("--more", type=int, default=64)
     parser.add_argument("--only", default="")
     parser.add_argument("--also", default="", help='further settings: {"name": {"theta": 0.1}}')
+    parser.add_argument("--layout", default="5:50,10:50", help="D and evaluations a variable")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-once", type=int, default=64, help="settings in lockstep")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()

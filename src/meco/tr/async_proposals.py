@@ -80,7 +80,7 @@ class AsyncProposals:
             ticket = self.waiting.pop(0)
         elif not self.begun:
             self.tried += 1
-            ticket = Ticket(self._draw_near(self.engine.first[0], anywhere=self.tried > len(self.engine.first)))
+            ticket = Ticket(self._draw_near(self.engine.first[0, 0], anywhere=self.tried > self.engine.first.shape[1]))
         else:
             ticket = self._next_step() if self.step is None else self._propose_further(self.step)
         if self.engine.models.cheap is not None:
@@ -225,7 +225,7 @@ class AsyncProposals:
         """A random point [D] around one that has no models yet, or anywhere."""
         engine = self.engine
         u = engine.task.rng.uniform(1, engine.task.dim)
-        near = u if anywhere else np.clip(x + 2.0 * engine.radii * (u - 0.5), *engine.task.walls)
+        near = u if anywhere else np.clip(x + 2.0 * engine.radii[0] * (u - 0.5), *engine.task.walls)
         near = snap_to(engine.lattice, near)
         return near[0, 0] if engine.guard is None else engine.guard.project(near[0])[0]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, zeros_like
+from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, to_numpy, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -95,13 +95,7 @@ class TrustRegion(Engine):
         refuse_unknown(self, self.controls, controls)
         given = {c.name: c.default for c in TR_CONTROLS} | controls | ({"share": share} if offspring else {})
         self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in self.controls}
-        guarded = self.guard is not None and self.guard.limits.needs_models
-        self.radii = initial_radii(task, guarded, self.settings["initial_radius"], self.settings["x0_radius"])
-        self.first = initial_points(task, self.guard, self.radii)
-        if self.models.categories is not None:
-            self.first = self.models.categories.first_points(self.radii)
-        if self.models.cheap is not None:
-            self.first = self.models.cheap.first_points(self.radii, self.models.categories)
+        self._place_first_points()
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
 
@@ -112,6 +106,18 @@ class TrustRegion(Engine):
                 f"{self._label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}"
             )
         return None if value is None else float(value)
+
+    def _place_first_points(self) -> None:
+        """Set radii [B or 1, D] and first [B or 1, n, D], the first region and its points, from the controls."""
+        task, settings = self.task, self.settings
+        guarded = self.guard is not None and self.guard.limits.needs_models
+        each = np.broadcast_arrays(*(np.atleast_1d(to_numpy(settings[n])) for n in ("initial_radius", "x0_radius")))
+        self.radii = np.stack([initial_radii(task, guarded, *map(float, pair)) for pair in zip(*each)])
+        self.first = np.stack([initial_points(task, self.guard, radii) for radii in self.radii])
+        if self.models.categories is not None:  # of tasks with one run, as cheap constraints
+            self.first = self.models.categories.first_points(self.radii[0])[None]
+        if self.models.cheap is not None:
+            self.first = self.models.cheap.first_points(self.radii[0], self.models.categories)[None]
 
     @property
     def state(self) -> TrState:
@@ -156,9 +162,11 @@ class TrustRegion(Engine):
         )
 
     def steer(self, values: Mapping[str, Array]) -> None:
-        """Set controls by name, [B] each; the others stay."""
+        """Set controls by name, [B] each; the others stay. Before the first ask the first region follows them, too."""
         refuse_unknown(self, self.controls, values)
         self.settings.update(values)
+        if self.generation == 0 and not values.keys().isdisjoint(("initial_radius", "x0_radius")):
+            self._place_first_points()
 
     def theta(self) -> Array:
         """The relaxation in force: [B]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.core.arrays import Array, namespace, zeros_like
+from meco.core.arrays import Array, largest, namespace, zeros_like
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
@@ -43,8 +43,9 @@ class TrState:
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
-        """From the first points x [B, n, D]; the search makes `batch` points at a time after them."""
+        """From the first points x [B, n, D], radius [B or 1, D] around them; `batch` points at a time follow."""
         xp, (runs, count, dim) = namespace(x), x.shape
+        widest = largest(radius)
         none = xp.zeros_like(x[:, 0, 0])
         restart_index = xp.astype(none, xp.int64)
         capacity = min(count + task.budget, max(ARCHIVE_CAPACITY, 2 * count, count + batch))
@@ -55,8 +56,8 @@ class TrState:
         models = Quadratic.zero((runs, 1 + constraints, dim), x)
         region = Region(
             centre=x[:, 0, :],
-            delta=none + namespace(radius).max(radius),
-            width=xp.zeros_like(x[:, 0, :]) + radius / namespace(radius).max(radius),
+            delta=none + widest[:, 0],
+            width=xp.zeros_like(x[:, 0, :]) + radius / widest,
             models=models,
             multipliers=zeros,
             weights=weights,

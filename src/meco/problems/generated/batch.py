@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,6 +80,7 @@ class StackingFormula:
     lockstep: LockstepFormula
     numbers: Numbers
     stacks_with: Hashable  # equal for formulas of one kind and one D
+    finite_within: float = math.inf  # |x| up to which every value is a number; -1: some fail
     recordable: ClassVar[bool] = True
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from functools import partial
 
@@ -46,7 +47,9 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
         low,
         high,
         *family.counts(dim),
-        StackingFormula(partial(evaluate_family, family), numbers, (family.name, dim)),
+        StackingFormula(
+            partial(evaluate_family, family), numbers, (family.name, dim), -1.0 if family.failing else math.inf
+        ),
         title=family.about,
         source="generated",
         best_known=None if family.empty or not exact else float(offset),
