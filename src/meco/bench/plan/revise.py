@@ -13,7 +13,7 @@ from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
 
-PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-split-\d+d)(?:-C\d+)?$")
+PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
 
 
 def pin_versions(experiment: Experiment) -> Experiment:
