@@ -83,14 +83,12 @@ def _name_later_seeds(make: Preset) -> Preset:
     return make_named
 
 
-PAPER_PRESETS: dict[str, Preset] = {
-    f"paper-{name}": _name_later_seeds(make)
-    for name, make in {
-        "10d": partial(_all_problems_configs, name="meco-paper-10d"),
-        "loo50": lambda seed: leave_one_out_configs("meco-paper-loo50", seed, dim=50),
-        **{f"split-{dim}d": partial(_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
-    }.items()
+_PAPER_TRAININGS: dict[str, Preset] = {
+    "paper-10d": partial(_all_problems_configs, name="meco-paper-10d"),
+    "paper-loo50": lambda seed: leave_one_out_configs("meco-paper-loo50", seed, dim=50),
+    **{f"paper-split-{dim}d": partial(_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
 }
+PAPER_PRESETS = {name: _name_later_seeds(make) for name, make in _PAPER_TRAININGS.items()}
 
 PRESETS: Registry[Preset] = Registry(
     "training preset",
