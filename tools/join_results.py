@@ -66,7 +66,7 @@ def join_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed:
 
 def make_plans(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
     """Plans of this version where there is one, with as many runs of a contender as there are."""
-    names = dict.fromkeys([*(e.name for e in old), *EXPERIMENTS])
+    names = dict.fromkeys(e.name for e in old)  # another experiment may share runs, but nobody ran it
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]

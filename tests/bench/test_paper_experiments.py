@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 
 from meco.batch_solve import solve
-from meco.bench.plan import printed
+from meco.bench.plan import further, printed
 from meco.bench.plan.comparison import folder_name, make_comparison
-from meco.bench.plan.contender import Contender
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
 from meco.bench.plan.further import FURTHER
-from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE
+from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, known_experiments
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
+from meco.learn.paper import presets
 from meco.methods import METHODS
 from meco.problems.suite import get_problem
 
@@ -33,7 +34,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "steering-families", "unseen",
-        "constants", "variants", "rwco", "rwco-large", "families",
+        "constants", "printed-seeds", "variants", "rwco", "rwco-large", "families",
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
         "scales",
     ]  # fmt: skip
@@ -56,12 +57,39 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
 
 def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
     e = EXPERIMENTS["table1"]
-    assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
-    assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
+    assert {c.method for c in e.contenders} == {*METHODS}
+    assert {c.label for c in e.contenders} == {*METHODS, *TRAININGS, "MeCO on MA-ES"} - {"MeCO"}
+    assert tuple(c.method for c in e.contenders)[:12] == THE_TWELVE
     case = e.cases()[4]
     assert case == Case("C05", 50, "paper", 2500)
-    meco = next(c for c in e.contenders if c.label == "MeCO")
-    assert json.loads(meco.options_json(case)) == {"policy": "meco-loo50-C05"}
+    found = {c.label: json.loads(c.options_json(case)) for c in e.contenders if c.label in TRAININGS}
+    assert found == {
+        "MeCO, as printed": {"policy": "meco-paper-loo50-C05"},
+        "MeCO, f+ν reward": {"policy": "meco-loo50-C05"},
+    }
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+def test_every_table_of_the_paper_has_meco_as_printed_beside_the_shipped_training(name):
+    e = EXPERIMENTS[name]
+    labels = [c.label for c in e.contenders]
+    assert set(TRAININGS) <= set(labels)
+    assert "MeCO" not in labels
+    policies = [c.options["policy"] for c in e.contenders if c.label.startswith(AS_PRINTED)]
+    assert all(policy.startswith("meco-paper-") for policy in policies)
+
+
+def test_meco_is_another_name_of_the_shipped_training():
+    e = adjust_experiment(EXPERIMENTS["table1"], methods=["MeCO", "meco, as printed"])
+    assert [c.label for c in e.contenders] == [SCORE_REWARDED, AS_PRINTED]
+
+
+def test_five_seeds_as_printed_stand_side_by_side():
+    assert further.PRINTED_SEEDS == presets.PRINTED_SEEDS
+    case = EXPERIMENTS["printed-seeds"].cases()[1]
+    policies = [json.loads(c.options_json(case)).get("policy") for c in EXPERIMENTS["printed-seeds"].contenders]
+    later = [f"meco-paper-loo50-C02-seed{k}" for k in (2, 3, 4, 5)]
+    assert policies[:6] == ["meco-paper-loo50-C02", *later, "meco-loo50-C02"]
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
@@ -104,7 +132,7 @@ def test_methods_for_all_experiments_go_where_they_belong():
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
     e = adjust_experiment(EXPERIMENTS["table1"], quick=True)
-    assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
+    assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", *TRAININGS}
     assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
 
 
@@ -120,9 +148,9 @@ def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension
 def test_the_printed_tables_are_whole():
     assert len(printed.read_cells("table1")) == 28 * 12
     assert len(printed.read_cells("realworld")) == 8 * 8
-    assert printed.read_cells("table1")["C01", "MeCO"] == (1.01e5, 4.54e4, None)
-    assert printed.read_cells("realworld")["RC23", "MeCO"] == (None, None, 0.015429)
-    assert printed.read_average_ranks("table1")["MeCO"] == 2.25
+    assert printed.read_cells("table1")["C01", AS_PRINTED] == (1.01e5, 4.54e4, None)
+    assert printed.read_cells("realworld")["RC23", AS_PRINTED] == (None, None, 0.015429)
+    assert printed.read_average_ranks("table1")[AS_PRINTED] == 2.25
     assert printed.read_gains()["MeCO-u", 30] == 0.8619
     assert printed.read_engineering_problems()["RC32"]["best_known"] == "-30665.5"
 

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.cli import main  # noqa: E402
-from meco.commands.train import command_of_policy  # noqa: E402
+from meco.commands.train import EXIT_STOPPED, command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
 from meco.learn.paper.presets import PRESETS, leave_one_out_configs  # noqa: E402
@@ -57,6 +57,18 @@ def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out == ""  # nothing was left to do
 
 
+def test_a_command_out_of_time_keeps_whole_batches_and_goes_on_with_the_others(tmp_path, capsys, monkeypatch):
+    small = lambda seed: leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    monkeypatch.setitem(PRESETS._items, "tiny", small)
+    words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
+    words += ["--together", "1", "--resume"]
+    assert main([*words, "--seconds", "0"]) == EXIT_STOPPED
+    assert capsys.readouterr().out == ""
+    assert main([*words, "--only", "tiny-ring"]) == 0
+    assert main(words) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/tiny-{p}.safetensors" for p in ("ring", "corner")]
+
+
 def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys, monkeypatch):
     words = ["train", "--suite", "toy", "--dim", "2", "--holdout", "impossible", "--name", "best", "--seeds", "1,2,3"]
     words += ["--set", "budget=200", "--epochs", "2", "--select", "--quiet", "--out", str(tmp_path)]
@@ -82,6 +94,8 @@ def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys
         (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
         (["--preset", "10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
         (["--preset", "10d", "--only", "meco-11d"], "did you mean 'meco-10d'"),
+        (["--preset", "10d", "--together", "0"], "--together must be at least 1; got 0"),
+        (["--preset", "10d", "--together", "1", "--select"], "leave out --together"),
     ],
 )
 def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_path):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from meco.bench.plan.contender import AS_PRINTED
 from tools.pages import designs, methods, results, scale, steering
 from tools.pages.picture import draw_headline
 from tools.pages.standings import OURS, headline_standings
@@ -44,7 +45,7 @@ def format_table_number(place: str) -> str:
         return str(steering.read_control()[row])
     column, *form = rest
     rows = read_table(name) or {}
-    if row not in rows and (not rows or row in OURS):  # not run yet; any other name is a mistake
+    if row not in rows and (not rows or row in (*OURS, AS_PRINTED)):  # not run yet; any other name is a mistake
         return "–"
     found = rows[row][column]
     return format_percent(found) if form == ["%"] else format(parse_number(found), form[0] if form else ".2f")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.methods import DEFAULT
 from tools.pages.standings import FIRST, OURS, SCORE, Standing, headline_standings, page_name, read_standing
 from tools.pages.tables import bold_if, format_percent, join_words, markdown_table, parse_number, read_long, read_table
 
-BESIDE = ("SHADE", "MeCO")  # the paper's engine and method are in the headline wherever they stand
+BESIDE = ("SHADE", AS_PRINTED, SCORE_REWARDED)  # the paper's engine and method are in the headline wherever they stand
 LEADERS = 5  # of each suite are in the headline
 METRICS = {SCORE: "by f+ν", FIRST: "feasibility first"}
 
@@ -17,7 +18,8 @@ METRICS = {SCORE: "by f+ν", FIRST: "feasibility first"}
 def headline_table() -> str:
     """Average ranks by both metrics on the suites, of whoever leads on one of them."""
     seen = headline_standings()
-    kept = {m for s in seen for m in [*s.order(FIRST)[:LEADERS], s.order(SCORE)[0]]} | {*OURS, *BESIDE}
+    kept = {m for s in seen for m in [*s.order(FIRST)[:LEADERS], s.order(SCORE)[0]]}
+    kept |= {m for m in (*OURS, *BESIDE) if any(m in s.table for s in seen)}
 
     def height(method: str) -> float:
         ranks = [s.rank(method, FIRST) / len(s.methods) for s in seen if method in s.table]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +25,7 @@ from meco.policies.store import SUFFIX, load_policy
 TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
 EXIT_STOPPED = 130  # exit code after a clean stop that can be continued
 # options with a value that do not change the policy
-OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds")
+OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds", "--together")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
     add_common_options(how)
+    how.add_argument(
+        "--together", type=int, metavar="N", help="policies in one batch at most, written when it ends (default: all)"
+    )
+    parser.add_argument("--seconds", type=float, help="stop after so long; the same command with --resume goes on")
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
 
@@ -57,23 +63,38 @@ def add_common_options(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train in groups that go in lockstep, and write policies and logs; 0, or EXIT_STOPPED by a signal.
+    """Train in groups that go in lockstep, and write policies and logs; 0, or EXIT_STOPPED by a signal or --seconds.
 
     Stopped in between, the same command with --resume goes on.
     """
     load_extra("torch", "train", "training")
+    _check_together(args)
     configs = read_configs(args)
     args.out.mkdir(parents=True, exist_ok=True)
-    if args.resume:
-        configs = _find_pending(configs, args.out, args.select)
     from meco.learn.paper.trainer import lockstep_groups
 
-    with note_signals() as stop:
-        for group in lockstep_groups(configs):
-            if not _train_group(group, args, stop):
+    end = math.inf if args.seconds is None else time.monotonic() + args.seconds
+    with note_signals() as signalled:
+        stop = _until(signalled, end)
+        for group in lockstep_groups(configs, args.together):
+            pending = _find_pending(group, args.out, args.select) if args.resume else group
+            if pending and (stop() or not _train_group(pending, args, stop)):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
                 return EXIT_STOPPED
     return 0
+
+
+def _check_together(args: argparse.Namespace) -> None:
+    """Refuse batches of none, and batches that part the seeds that --select chooses among."""
+    if args.together is not None and args.together < 1:
+        raise InvalidInput(f"--together must be at least 1; got {args.together}")
+    if args.together is not None and args.select:
+        raise InvalidInput("--select chooses among seeds that train in one batch; leave out --together")
+
+
+def _until(signalled: Callable[[], bool], end: float) -> Callable[[], bool]:
+    """Whether a signal came, or the clock is past its end."""
+    return lambda: signalled() or time.monotonic() >= end
 
 
 def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:

@@ -9,7 +9,15 @@ torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
 from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
-from meco.learn.paper.presets import HELD_OUT, PRESETS, configs_for_seeds, leave_one_out_configs  # noqa: E402
+from meco.learn.paper.presets import (  # noqa: E402
+    HELD_OUT,
+    PRESETS,
+    PRINTED_SEEDS,
+    configs_for_seeds,
+    leave_one_out_configs,
+)
+from meco.policies.network import PAPER_SHAPE  # noqa: E402
+from meco.policies.paper.steered_rule import ACTION_GRID  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
 from quick_training import quick  # noqa: E402
 
@@ -91,6 +99,35 @@ def test_no_two_folds_and_seeds_draw_alike():
 def test_policies_of_equal_size_train_in_one_batch():
     groups = lockstep_groups(PRESETS["ablation"](1))
     assert sorted(len(g) for g in groups) == [3, 5, 5, 5]  # 30D has no decodings
+    assert [len(g) for g in lockstep_groups(PRESETS["loo50"](1), most=12)] == [12, 12, 4]
+
+
+def test_trainings_as_printed_are_those_of_the_papers_setup():
+    """The numbers of its sections Meta-Level MDP and Setup."""
+    *folds, transfer = PRESETS["as-printed"](1)
+    assert (PAPER_SHAPE.features, PAPER_SHAPE.hidden, PAPER_SHAPE.outputs) == (10, 64, 11)
+    assert ACTION_GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    for config in (*folds, transfer):
+        learner, episode = config.learner, config.episode
+        assert (learner.memory, learner.batch, config.epochs) == (64, 8, 50)
+        assert (learner.lr_first, learner.lr_last) == (5e-3, 1e-4)
+        assert (learner.explore, learner.copy_every, learner.gamma) == (0.1, 10, 1)
+        assert (episode.reward, episode.decoder, episode.pop_size) == ("full", "geometric", 50)
+        assert (config.task.suite, config.task.instances, config.parallel_episodes) == ("cec2017", "paper", 1)
+        assert config.evaluations == 50 * config.task.dim
+    assert {c.task.dim for c in folds} == {50}
+    assert [set(CEC_NAMES) - set(c.task.problems) for c in folds] == [{name} for name in CEC_NAMES]
+    assert (transfer.task.dim, transfer.task.problems) == (10, CEC_NAMES)
+
+
+def test_seeds_of_trainings_as_printed_are_fixed_and_the_first_has_the_plain_name():
+    assert PRINTED_SEEDS == (1, 2, 3, 4, 5)
+    configs = configs_for_seeds(PRESETS["as-printed"], PRINTED_SEEDS)
+    assert len(configs) == 5 * 29
+    assert len({(c.seed, c.task.dim) for c in configs}) == len({c.name for c in configs}) == len(configs)
+    plain = [c.name for c in configs if "-seed" not in c.name]
+    assert plain == [*(f"meco-paper-loo50-{name}" for name in CEC_NAMES), "meco-paper-10d"]
+    assert [c.name for c in PRESETS["paper-10d"](4)] == ["meco-paper-10d-seed4"]
 
 
 def test_training_without_torch_says_which_extra_brings_it(monkeypatch):

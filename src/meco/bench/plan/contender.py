@@ -18,6 +18,9 @@ from meco.tr.steered import DEFAULT_SEARCH_POLICY
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
 PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2b3c4d"
+AS_PRINTED = "MeCO, as printed"  # trained exactly as the paper says, with a seed fixed beforehand
+SCORE_REWARDED = "MeCO, f+ν reward"  # the shipped policies: another reward, a seed chosen on the training problems
+LABELS = {"MeCO": SCORE_REWARDED}  # of methods in experiments, where the method's name says too little
 POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
 
 
@@ -64,6 +67,12 @@ class Contender:
             options.setdefault("policy", POLICIES[method])
         name = short_name(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
+
+    @classmethod
+    def of_experiment(cls, method: str, **options: Any) -> Contender:
+        """A method as the experiments have it: its name says how it was trained, surrogates run less often."""
+        made = cls.from_method(method, **options).with_few_surrogate_runs()
+        return replace(made, label=LABELS.get(method, made.label))
 
     def with_few_surrogate_runs(self) -> Contender:
         """The same contender as the paper's experiments have it: surrogates run less often."""

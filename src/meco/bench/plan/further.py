@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meco.bench.plan.contender import Contender
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
@@ -16,13 +16,14 @@ FEW_METHODS = (*TR_METHODS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
 OTHER_MODEL_METHODS = ("COBYQA",)  # quick enough: COBRA and SACOBRA take minutes a run from D = 30 on
 # real-world problems beyond D = 30
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
+PRINTED_SEEDS = (1, 2, 3, 4, 5)  # of the trainings as printed: the preset "as-printed" of `meco train`
 PROBLEMS_PER_FAMILY = 4  # of those to confirm on
 EVALUATIONS_PER_VARIABLE = (10, 20, 50, 100, 200)
 
 
 def _contenders_of(names: tuple[str, ...]) -> tuple[Contender, ...]:
     """Methods by name with their defaults; costly ones make few runs."""
-    return tuple(Contender.from_method(name).with_few_surrogate_runs() for name in names)
+    return tuple(Contender.of_experiment(name) for name in names)
 
 
 def _confirm_problems() -> tuple[str, ...]:
@@ -121,6 +122,18 @@ def _make_budget_experiment(per_variable: int) -> Experiment:
     )
 
 
+def _printed_seed_contenders() -> tuple[Contender, ...]:
+    """The paper's training under each of its seeds, beside the shipped one, no training, and no relaxation."""
+    first, *later = PRINTED_SEEDS
+    policy = "meco-paper-loo50-{problem}"
+    return (
+        Contender(f"{AS_PRINTED}, seed {first}", "MeCO", {"policy": policy}),
+        *(Contender(f"{AS_PRINTED}, seed {seed}", "MeCO", {"policy": f"{policy}-seed{seed}"}) for seed in later),
+        Contender(SCORE_REWARDED, "MeCO", {"policy": "meco-loo50-{problem}"}),
+        *_contenders_of(("MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps")),
+    )
+
+
 FURTHER = {  # each by its own name, which stored campaigns have too
     **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30)},
     **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30, 50)},
@@ -163,7 +176,20 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can "
             "gain.",
             views=("ranks", "values", "feasibility"),
-            focus=("MeCO", "SHADE", "SHADE-FR"),
+            focus=(SCORE_REWARDED, "SHADE", "SHADE-FR"),
+        ),
+    ),
+    "printed-seeds": Experiment(
+        "printed-seeds",
+        "The paper's training under five seeds, leave one out, D = 50",
+        _printed_seed_contenders(),
+        CEC_NAMES,
+        dims=(50,),
+        runs=5,
+        report=ReportPlan(
+            about="Seeds were fixed before any policy was trained; the first is the row of the paper's tables.",
+            views=("ranks", "critical", "values", "feasibility"),
+            focus=(f"{AS_PRINTED}, seed {PRINTED_SEEDS[0]}", SCORE_REWARDED, "MeCO-u", "SHADE"),
         ),
     ),
     "variants": Experiment(

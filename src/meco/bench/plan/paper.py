@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meco.bench.plan.contender import Contender
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
@@ -27,8 +27,10 @@ PEERS = (
     "TR-ES",
     "MeCO-TR",
 )
+TRAININGS = (AS_PRINTED, SCORE_REWARDED)  # of MeCO
 SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
+LEAVE_ONE_OUT = ("meco-loo50-{problem}", "meco-paper-loo50-{problem}")  # policies, rewarded by f + nu and as printed
 METHODS_AT_100D = (
     "SHADE-eps",
     "SHADE",
@@ -40,17 +42,20 @@ METHODS_AT_100D = (
     "BP-epsMAg-ES",
     "CMA-ES",
 )
-PAPER_TRAINING_LABEL = "MeCO (paper's training)"
-PAPER_TRAINING_NOTE = (
-    f"MeCO is the shipped policy, rewarded by the decrease of f+ν and chosen among seeds on its training problems; "
-    f"{PAPER_TRAINING_LABEL} and the variants use the paper's settings and one seed."
+TRAININGS_NOTE = (
+    f"{AS_PRINTED} and the variants have the paper's reward and settings and one seed, which was fixed beforehand; "
+    f"{SCORE_REWARDED} is the shipped policy, rewarded by the decrease of f+ν and chosen among seeds on its training "
+    "problems."
 )
 
 
-def contenders_of(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
-    """Methods by name; MeCO with the policy that the experiment is about, COBRA with a cap if there is one."""
+def contenders_of(
+    names: tuple[str, ...], policy: str = "meco-10d", printed: str = "meco-paper-10d", cap: int | None = None
+) -> tuple[Contender, ...]:
+    """Methods by name; MeCO under both trainings, with these policies, COBRA with a cap if there is one."""
     own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
-    return tuple(Contender.from_method(name, **own.get(name, {})).with_few_surrogate_runs() for name in names)
+    found = tuple(Contender.of_experiment(name, **own.get(name, {})) for name in names)
+    return (*found, *meco_with_policies(**{AS_PRINTED: printed})) if "MeCO" in names else found
 
 
 def meco_with_policies(**policies: str) -> tuple[Contender, ...]:
@@ -68,11 +73,19 @@ def meco_without_constraint_features(label: str, policy: str) -> Contender:
     return Contender(label, "MeCO", {"policy": policy, "hidden": [7, 8, 9, 10]})
 
 
+STATE_POLICIES = {  # of the state ablation: trained at the dimension of the test, and at 10
+    AS_PRINTED: "meco-paper-split-{dim}d",
+    f"{AS_PRINTED}, 10D policy": "meco-paper-10d",
+    SCORE_REWARDED: "meco-split-{dim}d",
+    f"{SCORE_REWARDED}, 10D policy": "meco-10d",
+}
+SPLIT_POLICIES = {AS_PRINTED: "meco-paper-split-{dim}d", SCORE_REWARDED: "meco-split-{dim}d"}
+
 PAPER = {  # each by its own name, which stored campaigns have too
     "table1": Experiment(
         "table1",
         "Leave one out on CEC2017, D = 50",
-        (*contenders_of(THE_TWELVE + PEERS, policy="meco-loo50-{problem}"), meco_on_maes("meco-loo50-{problem}")),
+        (*contenders_of(THE_TWELVE + PEERS, *LEAVE_ONE_OUT), meco_on_maes("meco-loo50-{problem}")),
         CEC_NAMES,
         dims=(50,),
         report=ReportPlan(
@@ -80,9 +93,9 @@ PAPER = {  # each by its own name, which stored campaigns have too
             "2500 evaluations. Lower is better.",
             views=("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence"),
             printed="table1",
-            focus=("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native"),
+            focus=(*TRAININGS, "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native"),
         ),
-        quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, *TRAININGS),
     ),
     "transfer": Experiment(
         "transfer",
@@ -91,12 +104,13 @@ PAPER = {  # each by its own name, which stored campaigns have too
         CEC_NAMES,
         dims=(50, 100),
         report=ReportPlan(
-            about="The policy meco-10d was trained on 10D problems only and steers 50D and 100D runs as it is.",
+            about="The policies meco-paper-10d (as printed) and meco-10d were trained on 10D problems only and steer "
+            "50D and 100D runs as they are.",
             views=("progress", "ranks", "critical", "feasibility"),
-            focus=("MeCO", "SHADE", "SHADE-eps", "SHADE-BOC", "BP-epsMAg-ES", "CMA-ES", "MA-ES"),
+            focus=(*TRAININGS, "SHADE", "SHADE-eps", "SHADE-BOC", "BP-epsMAg-ES", "CMA-ES", "MA-ES"),
             notes=("COBRA and SACOBRA are left out because of their cost at 100D and 5000 evaluations.",),
         ),
-        quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, *TRAININGS),
     ),
     "uav": Experiment(
         "uav",
@@ -105,13 +119,13 @@ PAPER = {  # each by its own name, which stored campaigns have too
         UAV_NAMES,
         budget=2500,
         report=ReportPlan(
-            about="Collecting sensor data around obstacles, 18 variables. The policy is meco-10d. The paper shows "
-            "its maps as pictures only, so the sixteen maps here are our own.",
+            about="Collecting sensor data around obstacles, 18 variables. The policies are meco-paper-10d (as printed) "
+            "and meco-10d. The paper shows its maps as pictures only, so the sixteen maps here are our own.",
             views=("performance", "ranks", "critical", "values", "pairs", "feasibility"),
-            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
+            focus=(*TRAININGS, "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
             notes=("COBRA's surrogates hold at most 600 points here.",),
         ),
-        quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, *TRAININGS),
     ),
     "trajectories": Experiment(
         "trajectories",
@@ -120,7 +134,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
         ("UAV-01", "UAV-07", "UAV-12", "UAV-14"),
         budget=2500,
         report=ReportPlan(about="The best of each method's runs, feasibility first.", views=("trajectories",)),
-        quick=("MeCO", "SHADE"),
+        quick=(*TRAININGS, "SHADE"),
     ),
     "realworld": Experiment(
         "realworld",
@@ -132,14 +146,14 @@ PAPER = {  # each by its own name, which stored campaigns have too
             about="Mean and deviation of f over feasible runs; where no run is feasible, the mean violation.",
             views=("summary", "values", "ranks", "critical", "pairs", "feasibility"),
             printed="realworld",
-            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
+            focus=(*TRAININGS, "SHADE", "CMA-ES", "BP-epsMAg-ES"),
         ),
-        quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, *TRAININGS),
     ),
     "actions": Experiment(
         "actions",
         "Which relaxations MeCO chooses",
-        contenders_of(("MeCO",), policy="meco-loo50-{problem}"),
+        contenders_of(("MeCO",), *LEAVE_ONE_OUT),
         ("C12", "C14", "C15"),
         dims=(50,),
         report=ReportPlan(
@@ -151,10 +165,13 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "ablation-state": Experiment(
         "ablation-state",
         "Without the constraint features",
-        (
-            *meco_with_policies(**{"MeCO": "meco-split-{dim}d", "MeCO (10D policy)": "meco-10d"}),
-            meco_without_constraint_features("MeCO, s7-s10 hidden", "meco-split-{dim}d"),
-            meco_without_constraint_features("MeCO (10D policy), s7-s10 hidden", "meco-10d"),
+        tuple(
+            contender
+            for label, policy in STATE_POLICIES.items()
+            for contender in (
+                *meco_with_policies(**{label: policy}),
+                meco_without_constraint_features(f"{label}, s7-s10 hidden", policy),
+            )
         ),
         HELD_OUT,
         dims=(50, 100),
@@ -166,19 +183,12 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "ablation-action": Experiment(
         "ablation-action",
         "Other ways to decode an action",
-        meco_with_policies(
-            MeCO="meco-split-{dim}d",
-            **{
-                PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d",
-                "MeCO-AA": "meco-aa-{dim}d",
-                "MeCO-CA": "meco-ca-{dim}d",
-            },
-        ),
+        meco_with_policies(**SPLIT_POLICIES, **{"MeCO-AA": "meco-aa-{dim}d", "MeCO-CA": "meco-ca-{dim}d"}),
         HELD_OUT,
         dims=(10, 50, 100),
         report=ReportPlan(
             about="The paper's geometric decoding against multiplying the allowance by 1 - a: aggressive "
-            "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + PAPER_TRAINING_NOTE,
+            "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + TRAININGS_NOTE,
             views=("heat", "ranks", "relative"),
         ),
     ),
@@ -187,8 +197,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
         "Other rewards",
         (
             *meco_with_policies(
-                MeCO="meco-split-{dim}d",
-                **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"},
+                **SPLIT_POLICIES,
                 **{"MeCO-r1": "meco-r1-{dim}d", "MeCO-r2": "meco-r2-{dim}d", "MeCO-r1+r2": "meco-r1r2-{dim}d"},
             ),
             *contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u")),
@@ -197,24 +206,24 @@ PAPER = {  # each by its own name, which stored campaigns have too
         dims=(10, 30, 50, 100),
         report=ReportPlan(
             about="Objective progress alone (r1), violation reduction alone (r2) and their plain sum, against the "
-            "full reward and the baselines. Higher is better. " + PAPER_TRAINING_NOTE,
+            "full reward and the baselines. Higher is better. " + TRAININGS_NOTE,
             views=("relative", "ranks"),
-            focus=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2"),
+            focus=(*TRAININGS, "MeCO-r1", "MeCO-r2", "MeCO-r1+r2"),
         ),
-        quick=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2", *SHADE_FAMILY),
+        quick=(*TRAININGS, "MeCO-r1", "MeCO-r2", "MeCO-r1+r2", *SHADE_FAMILY),
     ),
     "training-gain": Experiment(
         "training-gain",
         "What training gains",
         (
-            *meco_with_policies(MeCO="meco-split-{dim}d", **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"}),
+            *meco_with_policies(**SPLIT_POLICIES),
             *contenders_of(("MeCO-u", "MeCO-rand")),
         ),
         HELD_OUT,
         dims=(10, 30, 50, 100),
         report=ReportPlan(
             about="Mean relative reduction of f+ν against the first population, over the eight held-out problems. "
-            "Higher is better. " + PAPER_TRAINING_NOTE,
+            "Higher is better. " + TRAININGS_NOTE,
             views=("gain", "ranks"),
             printed="training-gain",
             notes=(

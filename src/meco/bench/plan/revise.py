@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import PIN_DIGITS, Contender, split_name_and_options
+from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
 
-PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-split-\d+d)(?:-C\d+)?$")
+PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
 
 
 def pin_versions(experiment: Experiment) -> Experiment:
@@ -58,10 +58,11 @@ def adjust_experiment(
 
 
 def find_contender(experiment: Experiment, text: str) -> Contender | None:
-    """The contender of this label, or of the method that it is another spelling of; None without either."""
+    """The contender of this label, or of the method that it is a spelling of; None without either."""
     known = {c.label.lower(): c for c in experiment.contenders}
     exact = METHODS.resolve(text) if text in METHODS else text
-    return known.get(text.lower()) or known.get(exact.lower())
+    names = (name.lower() for name in (text, exact, LABELS.get(exact, exact)))
+    return next((known[name] for name in names if name in known), None)
 
 
 def _choose_contender(experiment: Experiment, text: str) -> Contender:
@@ -115,7 +116,7 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
         return experiment, ""
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
     said = (
-        f"{experiment.name}: left out {', '.join(lost)}: {sum(lost.values())} policies that only the paper's "
+        f"{experiment.name}: left out {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
         "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
         f"{_training_command(missing_names)}"
     )
@@ -123,11 +124,13 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
 
 
 def _training_command(names: Iterable[str]) -> str:
-    """How to train these policies instead, where one preset of `meco train` makes all of them; else nothing."""
-    presets = {found[1] for name in names if (found := PRESET_POLICIES.match(name))}
-    if len(presets) != 1 or not all(map(PRESET_POLICIES.match, names)):
+    """How to train these policies instead, where presets of `meco train` make all of them; else nothing."""
+    found = [PRESET_POLICIES.match(name) for name in sorted(names)]
+    presets = dict.fromkeys(match[1] for match in found if match)
+    if not all(found):
         return ""
-    return f", or train them: meco train --preset {presets.pop()} --out policies, then set MECO_POLICIES=policies"
+    commands = " and ".join(f"meco train --preset {preset} --out policies" for preset in presets)
+    return f", or train them: {commands}, then set MECO_POLICIES=policies"
 
 
 def known_labels(experiment: Experiment) -> list[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.report import choice, stats
 from meco.bench.report.result_figures import colour_slots
 from meco.bench.report.run_arrays import RunArrays
@@ -15,7 +16,7 @@ from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel
 from meco.figures.table import Cell, Column, Table, format_fixed
 
-OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
+OURS = ("MeCO-TR", AS_PRINTED, SCORE_REWARDED, "MeCO")  # whose places are told, where they are not among the first
 SAID = {"MeCO": "MeCO (paper)"}  # in a sentence, where MeCO alone is the library
 
 

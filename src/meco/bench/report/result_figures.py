@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.report import stats
 from meco.bench.report.result_tables import dim_text, format_p, item_name
 from meco.bench.report.run_arrays import METRICS, RunArrays
@@ -16,6 +17,7 @@ from meco.methods import METHODS
 
 # Colour slots: orange, blue, teal, violet, ochre, pink, green, cyan. Variants of one engine are far apart.
 USUAL = ("MeCO", "SHADE", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "SHADE-eps", "SHADE-BOC", "CMA-ES-native")
+MECO = ("MeCO", AS_PRINTED, SCORE_REWARDED)  # the paper's method, whatever its training
 DASHES = {"ES": "7 3", "model": "2 3", "TR": "10 3 2 3", "DE": "4 2", "GA": "1 3"}  # of families; the others are solid
 WIDTH = 500  # of a critical-difference diagram
 
@@ -24,7 +26,7 @@ class Palette:
     """Colour slots for the contenders that figures bring out, the same ones throughout a page."""
 
     def __init__(self) -> None:
-        self._kept = {label: slot for slot, label in enumerate(USUAL)}
+        self._kept = {label: slot for slot, label in enumerate(USUAL)} | dict.fromkeys(MECO, 0)
 
     def assign_slots(self, sets: Sequence[RunArrays]) -> dict[str, int]:
         """The slots of an experiment's contenders by label, which the palette keeps for them from now on.
@@ -133,7 +135,7 @@ def _critical_diagram(
         marks.append(Segment((values[place], end), (y, y), series_, 1.2))
         text = f"{labels[which]}  {values[place]:.2f}" if side else f"{values[place]:.2f}  {labels[which]}"
         spot = end - gap if side else end + gap
-        bold = labels[which] == "MeCO"
+        bold = labels[which] in MECO
         marks.append(Words(spot, y, text, "end" if side else "start", bold, None if series_ == MUTED else series_))
     bottom = floor - 0.95 * max(left - 1, 0) - 0.8
     size = (WIDTH, int(20 * (2.4 - bottom)))

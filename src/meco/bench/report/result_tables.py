@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.plan import printed
+from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
 from meco.figures.table import Cell, Column, Table, format_fixed, format_number, mark_best
-from meco.files.names import safe_name
 
-REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
+# what others are compared with, where they are there -> the ends of their tables' names
+REFERENCES = {"MeCO": "pairs", SCORE_REWARDED: "pairs", AS_PRINTED: "pairs-as-printed", "MeCO-TR": "pairs-meco-tr"}
 
 
 def dim_text(results: RunArrays) -> str:
@@ -256,7 +257,7 @@ def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, s
 
 
 def pair_tables(results: RunArrays) -> list[Table]:
-    """Everyone against MeCO and against MeCO-TR, or against the first contender where neither is."""
+    """Everyone against MeCO, under each training, and against MeCO-TR; against the first contender where none is."""
     there = [name for name in REFERENCES if name in results.labels]
     return [pair_table(results, name) for name in there or results.labels[:1]]
 
@@ -293,8 +294,8 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
         f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind."
     )
-    what = f"pairs-{safe_name(name).lower()}" if name in REFERENCES[1:] else "pairs"
-    return Table(item_name(results, what), f"{name} against each method{dim_text(results)}", columns, rows, caption)
+    title, what = f"{name} against each method{dim_text(results)}", REFERENCES.get(name, "pairs")
+    return Table(item_name(results, what), title, columns, rows, caption)
 
 
 # -- single experiments ----------------------------------------------------------------------

@@ -251,10 +251,11 @@ def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
     check_device(configs[0].device)
 
 
-def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConfig]]:
-    """The policies that can train in one batch, group by group, in the order given."""
+def lockstep_groups(configs: Sequence[TrainingConfig], most: int | None = None) -> list[list[TrainingConfig]]:
+    """The policies that can train in one batch, group by group, in the order given; `most` of them at once."""
     groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
     for config in configs:
         settings = config.as_dict()
         groups.setdefault(tuple(settings[name] for name in SHARED_SETTINGS), []).append(config)
-    return list(groups.values())
+    parts = [(group, most or len(group)) for group in groups.values()]
+    return [group[first : first + size] for group, size in parts for first in range(0, len(group), size)]
