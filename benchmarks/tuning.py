@@ -102,7 +102,7 @@ def run_lockstep(
     """
     runs = [problem for problem in problems for _ in settings]
     rng: Any = Streams([seed] * len(runs)) if device == "cpu" else DeviceStreams(seed, len(runs), device)
-    evaluator = Evaluator.on([p.problem for p in runs], runs[0].budget, len(runs), rng.xp, rng.device)
+    evaluator = Evaluator.on([p.problem for p in runs], runs[0].budget, len(runs), rng.xp, rng.device, rng)
     engine = TrustRegion(Task.of(evaluator, rng))
     like = rng.uniform(1)[:, 0]
     columns = {name: [each[name] for each in settings.values()] * len(problems) for name in TUNED}

@@ -26,7 +26,7 @@ from meco.policies.policy import Policy
 from meco.policies.resolve import find_policy
 from meco.tr.steered import SEARCH_FEATURES
 
-FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,dense-loop"
+FAMILIES = "wells-free,growth-growth,chain-mesh,chain-heavy,chain-pocket,dense-cross"
 LAYOUT = "10:50,5:200"  # a row of panels each; missions have a D of their own
 COLOURS = {"theta": "C0", "share": "C1"}
 SPENT = FEATURES[SEARCH_FEATURES].names.index("budget spent")

@@ -2,7 +2,7 @@
 
 Contours of the objective from dark (low) to light. The feasible set is clear and outlined, the rest is
 veiled, what fails is grey; equalities are red lines. A star is the known point, yellow where it is the optimum.
-Missions are maps.
+Where chance has a part, every pixel is a call of its own. Missions are maps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,17 @@ from matplotlib.patches import Circle, Patch, Rectangle
 from meco.core.problem import Problem
 from meco.problems.generated import GENERATED, Family, make_batch
 
-COLUMNS, SIDE = 6, 1.75  # tiles in a row, inches of a tile
+COLUMNS, SIDE = 8, 1.5  # tiles in a row, inches of a tile
 GRID = 241
 TINTS = {"train": "#1f5fa8", "choose": "#a06a00", "confirm": "#a02c4a"}  # of the titles, by set
 VISIBLE = (0.12, 0.5)  # share of the box that is feasible in a member that shows well
 TRIED = 60  # seeds among which one is chosen for its picture
-CHOSEN = {"bowl-islands": 1}  # more than one island
+CHOSEN = {  # seeds with more than one island or well, and with roughness or noise that can be seen
+    "bowl-islands": 1, "wells-free": 50, "terrain-linear": 28, "terrain-ring": 43, "bowl-digits": 23,
+    "valley-digits": 25, "bowl-even": 51, "valley-even": 22, "bowl-rare": 31, "chain-heavy": 25, "growth-moved": 39,
+    "growth-mesh": 16, "chain-mesh": 16, "wells-table": 58, "growth-table": 17, "switching-tube": 34,
+    "contact-contact": 35,
+}  # fmt: skip
 
 
 def find_member(name: str) -> Problem:
@@ -46,10 +51,15 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
         a = np.round(a)
     x = np.stack(np.meshgrid(a, b), axis=-1)
     f, g, h = problem.raw(x)
+    if problem.draws:
+        f = problem.disturbed(x, np.random.default_rng(0).standard_normal((GRID, GRID, problem.draws)))[0]
     place = np.linspace(0, 1, GRID)
     rank = np.searchsorted(np.sort(f[np.isfinite(f)]), f) / f.size  # levels of equal area show valleys and ripples
     rank = np.where(np.isfinite(f), rank, np.nan)
-    ax.contourf(place, place, rank, levels=np.linspace(0, 1, 15), cmap="viridis")
+    if problem.draws:
+        ax.imshow(rank, extent=(0, 1, 0, 1), origin="lower", cmap="viridis", vmin=0, vmax=1)
+    else:
+        ax.contourf(place, place, rank, levels=np.linspace(0, 1, 15), cmap="viridis")
     if g.shape[-1]:
         worst = np.max(g / np.nanmax(np.abs(g), axis=(0, 1)), axis=-1)
         ax.contourf(place, place, worst, levels=[0, np.inf], colors=["white"], alpha=0.62)
@@ -63,7 +73,7 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
         u = (problem.known_x - problem.lower) / (problem.upper - problem.lower)
         fill = "#ffd23f" if problem.best_known is not None else "white"
         ax.plot(*u, "*", ms=10, mfc=fill, mec="black", mew=0.8)
-    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
 
 
 def draw_map(ax: Any, problem: Problem) -> None:
@@ -91,7 +101,7 @@ def draw_contact_sheet() -> Any:
             draw_formula(ax, find_member(name), family)
         else:
             draw_map(ax, make_batch(name, [1])[0])
-        ax.set_title(name, fontsize=8, color=TINTS[family.set], pad=3)
+        ax.set_title(name, fontsize=7.5, color=TINTS[family.set], pad=3)
         ax.set(xticks=[], yticks=[])
     for ax in axes.flat[len(GENERATED) :]:
         ax.axis("off")
@@ -102,7 +112,7 @@ def draw_contact_sheet() -> Any:
 
 def main(path: str) -> None:
     """Write the sheet."""
-    draw_contact_sheet().savefig(Path(path), dpi=100)
+    draw_contact_sheet().savefig(Path(path), dpi=85)
 
 
 if __name__ == "__main__":

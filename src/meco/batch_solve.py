@@ -124,7 +124,7 @@ def run_batch(
 ) -> Sequence[Result]:
     """Results of runs in lockstep, one for each stream; problems are one for all or one each."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
-        evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device)
+        evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device, draw)
         engine = build_engine(method, Task.of(evaluator, draw), **options)
         record = find_recorder(draw) if Replay in METHODS[method].offers else None
         Loop(engine, evaluator, record).run(None if watch is None else lambda: watch(evaluator))

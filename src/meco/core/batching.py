@@ -11,13 +11,25 @@ from meco.core.arrays import Array, namespace
 from meco.core.box import Box
 from meco.core.problem import Problem
 from meco.core.source import ExtraCalls, Values
+from meco.core.streams import CHANCE_STREAM, DeviceStreams, Streams
 from meco.errors import InvalidInput
 
 
 class ProblemBatch:
-    """One problem for all runs, or one each (all of equal D): the source of values of benchmarks and training."""
+    """One problem for all runs, or one each (all of equal D): the source of values of benchmarks and training.
 
-    def __init__(self, problems: Problem | Sequence[Problem], runs: int = 1, xp: Any = np, device: Any = None) -> None:
+    Chance, where a problem takes something from it, is drawn from each run's own stream, number by number as its
+    points are called: run b of a batch meets the noise that it meets alone. Without streams all runs have seed 0.
+    """
+
+    def __init__(
+        self,
+        problems: Problem | Sequence[Problem],
+        runs: int = 1,
+        xp: Any = np,
+        device: Any = None,
+        streams: Streams | DeviceStreams | None = None,
+    ) -> None:
         self.problems = [problems] * runs if isinstance(problems, Problem) else list(problems)
         if len(self.problems) != runs:
             raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(self.problems)}")
@@ -34,6 +46,11 @@ class ProblemBatch:
         self._to_groups = self._from_groups = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
             self._to_groups, self._from_groups = self._on_device(order), self._on_device(np.argsort(order))
+        self._chance: Any = None
+        if any(p.draws for p in distinct):
+            self._chance = (streams or Streams([0] * runs, xp, device)).spawn(CHANCE_STREAM)
+        ends = np.cumsum([count for _, count in self._groups])
+        self._members = np.split(order, ends[:-1])  # runs of each group
 
     def _make_box_and_tolerances(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
         """Box and tolerances as arrays [B or 1, 1, ...] beside the candidates."""
@@ -70,13 +87,22 @@ class ProblemBatch:
         return self._tolerances
 
     def values(self, x: Array) -> Values:
-        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem."""
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem, as chance has it."""
+        return self._evaluate_groups(x, self._chance)
+
+    def true_values(self, x: Array) -> Values | None:
+        """The values without what chance does to them; None where it does nothing."""
+        return None if self._chance is None else self._evaluate_groups(x, None)
+
+    def _evaluate_groups(self, x: Array, chance: Any) -> Values:
+        """Values at x [B, N, D], group by group; chance None: the truth."""
         if len(self._groups) == 1:
-            return self._groups[0][0].raw(x)
+            return _call(self._groups[0][0], x, chance)
         xp, parts, at = self.xp, [], 0
         x = x if self._to_groups is None else xp.take(x, self._to_groups, axis=0)
-        for problem, runs in self._groups:
-            parts.append(self._raw_padded(problem, x[at : at + runs, ...]))
+        for (problem, runs), members in zip(self._groups, self._members):
+            theirs = None if chance is None else chance.select(members)
+            parts.append(self._pad(_call(problem, x[at : at + runs, ...], theirs)))
             at += runs
         values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
         f, g, h = values if self._from_groups is None else [xp.take(v, self._from_groups, axis=0) for v in values]
@@ -90,16 +116,23 @@ class ProblemBatch:
 
     def values_of(self, run: int, x: Array) -> Values:
         """Values of points [1, n, D] of one run."""
-        return self._raw_padded(self.problems[run], x)
+        return self._pad(_call(self.problems[run], x, None if self._chance is None else self._chance.select([run])))
 
     def pop_extra_calls(self) -> ExtraCalls | None:
         """A problem is called for what was asked, and nothing else."""
         return None
 
-    def _raw_padded(self, problem: Any, x: Array) -> Values:
-        """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
-        f, g, h = problem.raw(x)
+    def _pad(self, values: Values) -> Values:
+        """Values with columns of zeros, which no rule can see, up to the batch's widest problem."""
+        f, g, h = values
         return f, _add_zero_columns(g, self._counts[0]), _add_zero_columns(h, self._counts[1])
+
+
+def _call(problem: Any, x: Array, chance: Any) -> Values:
+    """Values of x [B, N, D]: the truth, or what streams of chance, one for each run, make of it. Moves the streams."""
+    draws = 0 if chance is None else getattr(problem, "draws", 0)
+    values: Values = problem.disturbed(x, chance.normal(x.shape[1], draws)) if draws else problem.raw(x)
+    return values
 
 
 def _group_runs(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:

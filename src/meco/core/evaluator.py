@@ -19,6 +19,7 @@ from meco.core.lockstep_results import LockstepResults
 from meco.core.partial import evaluate_partial, has_gaps
 from meco.core.problem import Problem
 from meco.core.source import Source, Values
+from meco.core.streams import DeviceStreams, Streams
 from meco.errors import InvalidInput
 
 
@@ -60,10 +61,19 @@ class Evaluator:
 
     @classmethod
     def on(
-        cls, problems: Problem | Sequence[Problem], budget: int, runs: int = 1, xp: Any = np, device: Any = None
+        cls,
+        problems: Problem | Sequence[Problem],
+        budget: int,
+        runs: int = 1,
+        xp: Any = np,
+        device: Any = None,
+        streams: Streams | DeviceStreams | None = None,
     ) -> Evaluator:
-        """An evaluator of one problem for all runs, or of one each (all of equal D)."""
-        return cls(ProblemBatch(problems, runs, xp, device), budget)
+        """An evaluator of one problem for all runs, or of one each (all of equal D).
+
+        streams are those of the runs: what chance does to a problem's values depends on them (core/batching.py).
+        """
+        return cls(ProblemBatch(problems, runs, xp, device, streams), budget)
 
     @property
     def is_spent(self) -> bool:
@@ -173,7 +183,12 @@ class Evaluator:
         if not ev.intact:
             failures = ev.failed if allowed is None else ev.failed & self._index_on_device(allowed)
             self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
-        self.history.update_best(x, ev)
+        self.history.update_best(x, self._judge_by_truth(x, ev))
+
+    def _judge_by_truth(self, x: Array, ev: Evaluation) -> Evaluation:
+        """The evaluation of points as it would be without chance, but for calls that failed: these gave nothing."""
+        true = self.source.true_values(x)
+        return ev if true is None else ev.where(ev.failed, self._make_evaluation(true))
 
     def _count_extra_calls(self) -> None:
         """Count calls that the source made beside the candidates; their points compete for the best."""

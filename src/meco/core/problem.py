@@ -65,7 +65,12 @@ class Problem:
     @property
     def recordable(self) -> bool:
         """Whether a device can record the formula: one that reads no value on the host says so by its attribute."""
-        return bool(getattr(self.formula, "recordable", False))
+        return bool(getattr(self.formula, "recordable", False)) and not self.draws
+
+    @property
+    def draws(self) -> int:
+        """Standard normal numbers that every call takes from chance; 0 where equal points have equal values."""
+        return int(getattr(self.formula, "draws", 0))
 
     @property
     def strictest(self) -> tuple[float, float]:
@@ -91,6 +96,17 @@ class Problem:
                 f"{self.name} declares {self.n_ineq} inequalities and {self.n_eq} equalities; "
                 f"its formula gave {g.shape[-1]} and {h.shape[-1]}"
             )
+        return f, g, h
+
+    def disturbed(self, x: Array, z: Array) -> tuple[Array, Array, Array]:
+        """What calls at x [..., D] answer when chance gives the normal numbers z [..., draws]; raw(x) is the truth.
+
+        A problem that draws nothing has no such answers.
+        """
+        if not self.draws:
+            raise InvalidInput(f"{self.name} takes nothing from chance: raw(x) is what every call answers")
+        formula: Any = self.formula
+        f, g, h = formula.disturbed(x, z)
         return f, g, h
 
     def __repr__(self) -> str:

@@ -88,6 +88,10 @@ class Source(Protocol):
         """Of points [1, n, D] of one run alone."""
         ...
 
+    def true_values(self, x: Array) -> Values | None:
+        """Of points [B, n, D] without what chance does to values(), by which runs are judged; None: no difference."""
+        ...
+
     def pop_extra_calls(self) -> ExtraCalls | None:
         """What was called beside the candidates since the last time; None: nothing."""
         ...

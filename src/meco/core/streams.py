@@ -15,6 +15,7 @@ from meco.errors import InvalidInput, load_extra
 CONTROLLER_STREAM = 0xC0  # a controller's random numbers
 UNTRAINED_STREAM = 0x75  # the weights of a policy that was never trained
 SCOUT_STREAM = 0x5C  # points that look for a first answer
+CHANCE_STREAM = 0xD1  # what chance does to the values of a problem
 
 
 class Streams:
@@ -130,6 +131,12 @@ class DeviceStreams:
         return self._torch.randn(
             (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
         )
+
+    def select(self, runs: Iterable[int]) -> DeviceStreams:
+        """Numbers for some of the runs, from the same generator."""
+        part = DeviceStreams(self._seed, len(list(runs)), self.device)
+        part._generator, part.generators = self._generator, self.generators
+        return part
 
     def spawn(self, purpose: int) -> DeviceStreams:
         """Other streams of the same runs, for a purpose whose draws must not move these."""

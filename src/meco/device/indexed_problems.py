@@ -103,6 +103,10 @@ class IndexedProblems:
         """Runs are only evaluated together."""
         raise NotImplementedError
 
+    def true_values(self, x: Array) -> Values | None:
+        """Problems that chance disturbs are not recorded."""
+        return None
+
     def pop_extra_calls(self) -> ExtraCalls | None:
         """Nothing is called beside the candidates."""
         return None

@@ -121,6 +121,10 @@ class FunctionSource:
         """The same: there is one run."""
         return self.values(x)
 
+    def true_values(self, x: np.ndarray) -> Values | None:
+        """Nobody knows what a function would say without chance."""
+        return None
+
     def _scout_answer(self, size: int) -> bool:
         """Call random points, so many at a time, until one gives an answer: whether one did within the budget.
 

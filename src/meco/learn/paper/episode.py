@@ -101,7 +101,7 @@ class Episode:
     def _make_evaluator(self) -> tuple[Streams, Evaluator]:
         """Random streams and evaluator of new runs."""
         rng = Streams(self.seeds, self._xp, self._device)
-        return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
+        return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device, rng)
 
     def step(self, actions: Any) -> tuple[Array, Array, Array]:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B].

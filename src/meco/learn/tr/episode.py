@@ -78,7 +78,7 @@ class TrustRegionEpisode:
         """
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng = Streams(self.seeds, self._xp, self._device)
-        self._evaluator = Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
+        self._evaluator = Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device, rng)
         self.engine = make_tr_es(Task.of(self._evaluator, rng), **self._options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
         self._controller = Controller(self.engine, self.features, self.controls)

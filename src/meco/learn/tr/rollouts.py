@@ -105,7 +105,7 @@ def run_searches(
     """
     runs = len(problems)
     rng: Any = Streams(seeds) if device == "cpu" else DeviceStreams(seeds[0], runs, device)
-    evaluator = Evaluator.on([p.problem for p in problems], problems[0].budget, runs, rng.xp, rng.device)
+    evaluator = Evaluator.on([p.problem for p in problems], problems[0].budget, runs, rng.xp, rng.device, rng)
     loop = Loop(steered_search(policy, Task.of(evaluator, rng)), evaluator, find_recorder(rng), traced=False)
     with np.errstate(all="ignore"):
         loop.run()

@@ -1,7 +1,8 @@
 """Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
 
-A family (families.py) names an objective (objectives.py), constraints (constraints.py) and failures
-(failures.py), or a kind of mission (drawn_missions.py). A seed draws a member of it (draw.py). Many members
+A family (families.py) names an objective (objective_kinds.py), constraints (constraint_kinds.py), and perhaps what
+makes it rough (simulator_kinds.py), noisy (noise_kinds.py) or fail (failure_kinds.py); or it is one of missions
+(drawn_missions.py, mission_layouts.py). A seed draws a member of it (draw.py). Many members
 of one family are evaluated in one call (batch.py), on any array library.
 
     make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
@@ -17,13 +18,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated.families import GENERATED, SETS, Family, MissionFamily, parse_name, problem_name
+from meco.problems.generated.families import GENERATED, SETS, SIZES, Family, MissionFamily, parse_name, problem_name
 
 if TYPE_CHECKING:
     from meco.core.problem import Problem
     from meco.problems.generated.batch import GeneratedBatch
 
-__all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "get", "make_batch"]
+__all__ = ["GENERATED", "SETS", "SIZES", "Family", "MissionFamily", "get", "make_batch"]
 
 
 def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> GeneratedBatch:

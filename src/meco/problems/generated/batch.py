@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, overload
@@ -17,8 +17,8 @@ from meco.errors import InvalidInput
 Values = tuple[Array, Array, Array]
 Numbers = dict[str, dict[str, np.ndarray]]  # by part of the formula, then by name
 
-# x [B, N, D] and the numbers of B problems, stacked  ->  f [B, N], g [B, N, p], h [B, N, q]
-LockstepFormula = Callable[[Array, Mapping[str, Mapping[str, Array]]], Values]
+# x [B, N, D] and the numbers of B problems, stacked, and perhaps chance z  ->  f [B, N], g [B, N, p], h [B, N, q]
+LockstepFormula = Callable[..., Values]
 
 
 class GeneratedBatch(Sequence[Problem]):
@@ -38,7 +38,7 @@ class GeneratedBatch(Sequence[Problem]):
             raise InvalidInput("a batch needs at least one problem; got none")
         self.problems = list(problems)
         first = problems[0]
-        self.dim, self.n_ineq, self.n_eq = first.dim, first.n_ineq, first.n_eq
+        self.dim, self.n_ineq, self.n_eq, self.draws = first.dim, first.n_ineq, first.n_eq, first.draws
         self._values = Stacked([p.formula for p in problems])  # type: ignore[misc]
 
     @property
@@ -58,6 +58,10 @@ class GeneratedBatch(Sequence[Problem]):
                 f"{len(self)} problems in lockstep need x of shape ({len(self)}, N, {self.dim}); got {tuple(x.shape)}"
             )
         return self._values(x)
+
+    def disturbed(self, x: Array, z: Array) -> Values:
+        """What calls answer when chance gives the normal numbers z [B, N, draws]; of families that take some."""
+        return self._values(x, z)
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -81,6 +85,7 @@ class StackingFormula:
     numbers: Numbers
     stacks_with: Hashable  # equal for formulas of one kind and one D
     finite_within: float = math.inf  # |x| up to which every value is a number; -1: some fail
+    draws: int = 0  # normal numbers that a call takes from chance
     recordable: ClassVar[bool] = True
 
     @staticmethod
@@ -95,10 +100,18 @@ class StackingFormula:
 
     def __call__(self, x: Array) -> Values:
         """Values at x [..., D], with the bits that the problem has in any batch."""
+        return self._evaluate(x)
+
+    def disturbed(self, x: Array, z: Array) -> Values:
+        """What calls at x [..., D] answer when chance gives the normal numbers z [..., draws]."""
+        return self._evaluate(x, z)
+
+    def _evaluate(self, x: Array, *chance: Array) -> Values:
+        """Values at x [..., D], without chance or with z [..., draws]."""
         xp, leading = namespace(x), x.shape[:-1]
         rows = x.shape[-2] if x.ndim > 1 else 1
         # a matrix product for each run, as in a batch: then run b has the same bits in any company
-        f, g, h = self._alone(xp.reshape(x, (-1, rows, x.shape[-1])))
+        f, g, h = self._alone(*(xp.reshape(each, (-1, rows, each.shape[-1])) for each in (x, *chance)))
         return (
             xp.reshape(f, leading),
             xp.reshape(g, (*leading, g.shape[-1])),
@@ -119,6 +132,7 @@ class Stacked:
             for part, names in formulas[0].numbers.items()
         }
 
-    def __call__(self, x: Array) -> Values:
+    def __call__(self, x: Array, *chance: Array) -> Values:
+        """Values at x [B, N, D]; with z [B, N, draws] as chance has them."""
         with np.errstate(all="ignore"):  # a failure is a failed candidate, not a warning
-            return self._formula(x, {part: numbers.on(x) for part, numbers in self._numbers.items()})
+            return self._formula(x, {part: numbers.on(x) for part, numbers in self._numbers.items()}, *chance)

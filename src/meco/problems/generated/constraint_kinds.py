@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, astype, at_least, namespace
 
 Draw = np.random.Generator
 Numbers = Mapping[str, Array]
@@ -135,6 +135,70 @@ def opposed(v: Array, y: Array, p: Numbers) -> Array:
     return xp.concat([value[..., :half], -value[..., :half]], axis=-1) - p["room"]
 
 
+def _draw_contact(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    """Normals "out" and "along" [D, count], the gaps that close along the second, and how stiff what is met is."""
+    return {
+        "out": draw_directions(rng, dim, count),
+        "along": draw_directions(rng, dim, count),
+        "gap": rng.uniform(0.0, 0.3, (1, count)),
+        "stiff": 10.0 ** rng.uniform(0.0, 2.0, (1, count)),
+    }
+
+
+def contact(v: Array, y: Array, p: Numbers) -> Array:
+    """A half space whose value jumps in slope where a gap closes: the largest force of two bodies that may touch."""
+    xp = namespace(v)
+    force = p["stiff"] * at_least(xp.matmul(v, p["along"]) - p["gap"], 0.0)
+    return xp.matmul(v, p["out"]) + force - p["room"]
+
+
+def _draw_switching(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    """Normals of borders and of switching planes [D, count], and what switching adds, in rooms [1, count]."""
+    drawn = {"out": draw_directions(rng, dim, count), "along": draw_directions(rng, dim, count)}
+    return {**drawn, "jump": rng.uniform(-2.0, 0.9, (1, count))}  # less than 1: there is room on both sides
+
+
+def switching(v: Array, y: Array, p: Numbers) -> Array:
+    """A half space whose value jumps where a controller switches to its other mode."""
+    xp = namespace(v)
+    other = astype(xp.matmul(v, p["along"]) > 0.0, v.dtype)
+    return xp.matmul(v, p["out"]) - (1.0 - p["jump"] * other) * p["room"]
+
+
+def _draw_growth(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    """Normals of the exponents of each sum, out [D, 3 count], and their rate [1, count]."""
+    return {"out": draw_directions(rng, dim, PIECES * count), "rate": rng.uniform(1.0, 6.0, (1, count))}
+
+
+def growth(v: Array, y: Array, p: Numbers) -> Array:
+    """A posynomial limit, the logarithm of a mean of three exponentials: smooth and convex; -> [B, N, count].
+
+    Where it is at most 0, so is the mean of the exponents.
+    """
+    xp = namespace(v)
+    planes = xp.matmul(v, p["out"])
+    columns = xp.reshape(planes, (*planes.shape[:-1], planes.shape[-1] // PIECES, PIECES))
+    return xp.log(xp.mean(xp.exp(p["rate"][..., None] * columns), axis=-1)) / p["rate"] - p["room"]
+
+
+def _draw_tube(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    """How each variable bends the next: [D - 1, count]."""
+    return {"bend": rng.uniform(0.3, 1.2, (dim - 1, count)) * rng.choice([-1.0, 1.0], (dim - 1, count))}
+
+
+def tube(v: Array, y: Array, p: Numbers) -> Array:
+    """A bent tube around a curve of the turned variables: [B, N, count]."""
+    xp = namespace(v)
+    off = y[..., 1:, None] - p["bend"][:, None, :, :] * (y[..., :-1] ** 2)[..., None]  # [B, N, D - 1, count]
+    return xp.mean(off * off, axis=-2) - p["room"]
+
+
+def cubic(v: Array, y: Array, p: Numbers) -> Array:
+    """On one side of a surface of the third degree, which folds where the curvatures differ in sign."""
+    xp = namespace(v)
+    return xp.matmul(v, p["out"]) + xp.matmul(y * y * y, p["curve"]) - p["room"]
+
+
 _draw_inside = _make_curvature_draw(0.1, 2.0, (1.0,), scaled=True)
 CONSTRAINTS = {
     "linear": Constraint(_draw_linear, linear, (0.05, 0.6), convex=True),
@@ -149,4 +213,9 @@ CONSTRAINTS = {
     "maxima": Constraint(_draw_maxima, maxima, (0.05, 0.5), convex=True),
     "cliff": Constraint(_draw_cliff, cliff, (0.02, 0.4), convex=True),
     "opposed": Constraint(_draw_inside, opposed, (-0.5, -0.05)),
+    "contact": Constraint(_draw_contact, contact, (0.05, 0.5), convex=True),
+    "growth": Constraint(_draw_growth, growth, (0.05, 0.6), convex=True),
+    "tube": Constraint(_draw_tube, tube, (0.02, 0.2)),
+    "cubic": Constraint(_make_curvature_draw(0.2, 2.0, (1.0, -1.0), scaled=True), cubic, (0.05, 0.4)),
+    "switching": Constraint(_draw_switching, switching, (0.05, 0.5)),
 }

@@ -14,7 +14,9 @@ from meco.problems.generated.constraint_kinds import CONSTRAINTS, Draw, draw_dir
 from meco.problems.generated.failure_kinds import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
 from meco.problems.generated.formula import evaluate_family
+from meco.problems.generated.noise_kinds import NOISES
 from meco.problems.generated.objective_kinds import OBJECTIVES
+from meco.problems.generated.simulator_kinds import SIMULATORS
 
 SCALES = (-3.0, 4.0)  # decades of the raw values
 INTERIOR, BORDER = 0.25, 0.5  # how often the optimum is inside, and on the border; else it is not known
@@ -41,14 +43,23 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
     numbers["x"] = {"known": known[None], "half": half[None], "centre": centre[None]}
     numbers["x"] |= {"turn": draw_rotation(rng, dim), "lay": draw_rotation(rng, dim)}
     if family.failing:
-        numbers["fail"] = FAILURES[family.failing][0](rng, u)
+        numbers["fail"] = FAILURES[family.failing].draw(rng, u)
+    outputs = 1 + sum(family.counts(dim))
+    if family.simulator:
+        numbers["simulator"] = SIMULATORS[family.simulator].draw(rng, dim, outputs)
+    if family.noise:
+        numbers["noise"] = NOISES[family.noise].draw_level(rng, dim, outputs)
     return Problem(
         problem_name(family.name, seed),
         low,
         high,
         *family.counts(dim),
         StackingFormula(
-            partial(evaluate_family, family), numbers, (family.name, dim), -1.0 if family.failing else math.inf
+            partial(evaluate_family, family),
+            numbers,
+            (family.name, dim),
+            finite_within=-1.0 if family.failing else math.inf,
+            draws=_count_draws(family, dim),
         ),
         title=family.about,
         source="generated",
@@ -57,6 +68,12 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
         infeasible=family.empty,
         integrality=whole,
     )
+
+
+def _count_draws(family: Family, dim: int) -> int:
+    """Normal numbers that a call takes from chance: those of the noise, and one that says whether the call fails."""
+    noise = NOISES[family.noise].count_draws(dim, 1 + sum(family.counts(dim))) if family.noise else 0
+    return noise + int(family.failing is not None and FAILURES[family.failing].by_chance)
 
 
 def draw_rotation(rng: Draw, dim: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Missions of a seed: a few sensors, rectangles and circles, three to six hover points.
 
-They share layouts and the model of flight with the sixteen missions, not their maps or seeds. The
+They share the model of flight with the sixteen missions, and none of their layouts, maps or seeds. The
 known flight comes first; the obstacles are drawn clear of it, on the straight way over the sensors or close to it.
 """
 
@@ -17,9 +17,10 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
+from meco.problems.generated.mission_layouts import LAYOUTS
 from meco.problems.uav.collision import Segments, box_intervals, covered_share, disc_intervals
 from meco.problems.uav.flight_model import Parameters, data_rates, evaluate_flight
-from meco.problems.uav.layouts import LAYOUTS, draw_sensor_group
+from meco.problems.uav.layouts import draw_sensor_group
 from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, draw_rectangle
 
 Draw = np.random.Generator

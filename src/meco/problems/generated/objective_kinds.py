@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, astype, at_least, namespace
 
 Draw = np.random.Generator
 Numbers = Mapping[str, Array]
@@ -124,6 +124,94 @@ def basin(z: Array, p: Numbers) -> Array:
     return square / (square + p["reach"])
 
 
+def _draw_terrain(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Slopes [1, D], and depth and pitch of the folds [1, 1]."""
+    depth, pitch = 10.0 ** rng.uniform(-1.7, -0.3, (1, 1)), rng.uniform(2.0, 8.0, (1, 1))
+    return {"weight": draw_conditioning(rng, dim, 1.5), "depth": depth, "pitch": pitch}
+
+
+def terrain(z: Array, p: Numbers) -> Array:
+    """Piecewise linear ground: straight slopes with folds, a kink at every ridge and in every gully."""
+    xp = namespace(z)
+    s = p["pitch"] * z
+    return xp.mean(p["weight"] * xp.abs(z) + p["depth"] * xp.abs(s - xp.round(s)), axis=-1)
+
+
+def _draw_contact(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Weights [1, D]; D bodies that may be met: directions [D, D], gaps [1, D], stiffness [1, 1]."""
+    out = rng.standard_normal((dim, dim))
+    return {
+        "weight": draw_conditioning(rng, dim, 3.0),
+        "out": out / np.linalg.norm(out, axis=0),
+        "gap": rng.uniform(0.0, 0.4, (1, dim)),
+        "stiff": 10.0 ** rng.uniform(0.0, 2.0, (1, 1)),
+    }
+
+
+def contact(z: Array, p: Numbers) -> Array:
+    """A bowl with stiff bodies around its centre: the slope jumps where one is met; z [B, N, D] -> [B, N]."""
+    xp = namespace(z)
+    depth = at_least(xp.matmul(z, p["out"]) - p["gap"], 0.0)
+    return xp.mean(p["weight"] * z * z + p["stiff"] * depth, axis=-1) / (1.0 + 0.2 * p["stiff"][..., 0])
+
+
+def _draw_switching(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Weights [1, D], three switching planes [D, 3], what each mode adds to the slope and to the value [1, 3]."""
+    plane = rng.standard_normal((dim, 3))
+    return {
+        "weight": draw_conditioning(rng, dim, 3.0),
+        "plane": plane / np.linalg.norm(plane, axis=0),
+        "gain": rng.uniform(0.0, 2.0, (1, 3)),
+        "jump": 10.0 ** rng.uniform(-2.5, -0.7, (1, 3)),
+    }
+
+
+def switching(z: Array, p: Numbers) -> Array:
+    """A bowl under a controller with eight modes: crossing a plane changes gain and value at once; -> [B, N]."""
+    xp = namespace(z)
+    on = astype(xp.matmul(z, p["plane"]) > 0.0, z.dtype)  # [B, N, 3]
+    square = xp.mean(p["weight"] * z * z, axis=-1)
+    return square * (1.0 + xp.sum(p["gain"] * on, axis=-1)) + xp.sum(p["jump"] * on, axis=-1)
+
+
+def _draw_growth(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Exponents: directions times rates [D, D + 2]."""
+    out = rng.standard_normal((dim, dim + 2))
+    return {"out": rng.uniform(0.5, 2.0, dim + 2) * out / np.linalg.norm(out, axis=0)}
+
+
+def growth(z: Array, p: Numbers) -> Array:
+    """A posynomial, exponentials less their tangents: steep on one side, nearly linear on the other; -> [B, N]."""
+    xp = namespace(z)
+    t = xp.matmul(z, p["out"])
+    return xp.mean(at_least(xp.expm1(t) - t, 0.0), axis=-1)  # only rounding is below 0
+
+
+def _draw_chain(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Stiffness of each link [1, D], in random order."""
+    return {"weight": rng.permuted(draw_conditioning(rng, dim, 2.0), axis=1)}
+
+
+def chain(z: Array, p: Numbers) -> Array:
+    """Springs from one variable to the next, the first one held: all must move together; z [B, N, D] -> [B, N]."""
+    xp = namespace(z)
+    stretch = xp.concat([z[..., :1], z[..., 1:] - z[..., :-1]], axis=-1)
+    return xp.mean(p["weight"] * stretch * stretch, axis=-1)
+
+
+def _draw_wells(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Where the second well lies [1, D], and its floor [1]."""
+    return {"place": rng.uniform(-1.0, 1.0, (1, dim)), "floor": 10.0 ** rng.uniform(-2.0, -0.7, 1)}
+
+
+def wells(z: Array, p: Numbers) -> Array:
+    """Two wells that join smoothly, the second not quite as deep: z [B, N, D] -> [B, N]."""
+    xp = namespace(z)
+    first, away = xp.mean(z * z, axis=-1), z - p["place"]
+    second = xp.mean(away * away, axis=-1) + p["floor"]
+    return 2.0 * first * second / (first + second)
+
+
 OBJECTIVES = {
     "bowl": Objective(_draw_bowl, bowl),
     "valley": Objective(_draw_valley, valley),
@@ -133,4 +221,10 @@ OBJECTIVES = {
     "linear": Objective(_draw_linear, linear),
     "funnels": Objective(_draw_funnels, funnels),
     "basin": Objective(_draw_basin, basin),
+    "terrain": Objective(_draw_terrain, terrain),
+    "contact": Objective(_draw_contact, contact),
+    "switching": Objective(_draw_switching, switching),
+    "growth": Objective(_draw_growth, growth),
+    "chain": Objective(_draw_chain, chain),
+    "wells": Objective(_draw_wells, wells),
 }
