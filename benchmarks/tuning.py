@@ -4,11 +4,16 @@
     python benchmarks/tuning.py try out/tuning.jsonl --set train --design 512 --more 0 --minutes 9 --device cuda
     python benchmarks/tuning.py try out/tuning.jsonl --set choose --only default,best
     python benchmarks/tuning.py show out/tuning.jsonl
+    python benchmarks/tuning.py gate out/tuning.jsonl
 
 A setting is a value for every control of TUNED. The first ones are the defaults and 0.2.0's constants; then a Latin
 hypercube; then what TR itself proposes, sixteen at a time, from all that is known. The objective is the mean quantile
 of a setting's best points after 10, 20 and 50 evaluations a variable among those of the hypercube: one scale for all
 problems. A file keeps every run; begun again, the command goes on where it was.
+
+`gate` says what knowing the family of a problem beforehand would be worth: profiles (settings) are chosen on half of
+the problems of every family and size, and compared on the other half with the one profile that is best on all. No
+policy over these profiles can be expected to gain more.
 """
 
 from __future__ import annotations
@@ -285,6 +290,69 @@ def show(path: Path) -> None:
         print(f"{kind} (leave-one-out R^2 {explained:.2f}): " + ", ".join(f"{n} {s:+.3f}" for s, n in order))
 
 
+def profile_scores(records: Sequence[Mapping[str, Any]], moments: Sequence[int]) -> tuple[list[str], np.ndarray]:
+    """Names of the profiles that every record has, and their mean quantiles at the moments: [problems, profiles]."""
+    names = [name for name in records[0]["best"] if all(name in record["best"] for record in records)]
+    table = np.zeros((len(records), len(names)))
+    for row, record in zip(table, records):
+        for moment in moments:
+            best = [record["best"][name][moment] for name in names]
+            all_of_them = Outcomes(*(np.array([each[i] for each in best]) for i in range(3)))
+            wide = Outcomes(*(np.broadcast_to(part, (len(names), len(names))) for part in all_of_them))
+            row += np.minimum(quantile(all_of_them, wide), 1.0) / len(moments)
+    return names, table
+
+
+def hindsight_gap(table: np.ndarray, group: np.ndarray, splits: int = 400) -> np.ndarray:
+    """What the best profile of a group [problems] is ahead of the best single one, where neither was chosen: [groups].
+
+    Each split halves the problems of every group at random: profiles are chosen on one half, compared on the other.
+    """
+    rng, groups = np.random.default_rng(1), np.unique(group)
+    gaps = np.zeros(len(groups))
+    for _ in range(splits):
+        half = np.zeros(len(group), dtype=bool)
+        for each in groups:
+            mine = rng.permutation(np.flatnonzero(group == each))
+            half[mine[: len(mine) // 2]] = True
+        chosen, kept = (
+            np.array([table[(group == each) & side].mean(axis=0) for each in groups]) for side in (half, ~half)
+        )
+        single = chosen.mean(axis=0).argmax()
+        gaps += kept[np.arange(len(groups)), chosen.argmax(axis=1)] - kept[:, single]
+    return gaps / splits
+
+
+def show_gate(path: Path) -> None:
+    """Print the profiles' scores and the gap of hindsight, at all moments and at each, by family and size."""
+    trials = read_trials(path)
+    most = max(len(record["best"]) for record in trials.records)
+    records = [record for record in trials.records if len(record["best"]) == most]
+    family = np.array([f"{record['family']} {record['dim']}" for record in records])
+    missions = np.array([record["family"].startswith(MISSIONS) for record in records])
+    print("  ".join(f"{k}: {v}" for k, v in machine().items()))
+    print(f"{len(records)} problems of {len(np.unique(family))} families and sizes, {most} profiles\n")
+    for moments in ([0, 1, 2], [0], [1], [2]):
+        names, table = profile_scores(records, moments)
+        gaps = hindsight_gap(table, family)
+        at = ", ".join(str(MOMENTS[moment]) for moment in moments)
+        print(f"after {at} evaluations a variable: gap of hindsight {gaps.mean():+.3f}")
+        if len(moments) > 1:
+            means = np.array([table[family == each].mean(axis=0) for each in np.unique(family)])
+            for k in np.argsort(-means.mean(axis=0)):
+                print(
+                    f"  {names[k]:<18}{means[:, k].mean():.3f}  missions {table[missions][:, k].mean():.3f}  "
+                    f"others {table[~missions][:, k].mean():.3f}"
+                )
+            best = [names[k] for k in means.argmax(axis=1)]
+            rows = sorted(zip(gaps, np.unique(family), best), reverse=True)
+            print("  by family and D: " + ", ".join(f"{each} {gap:+.2f} ({name})" for gap, each, name in rows))
+    print("\nprofiles")
+    for name, setting in trials.settings.items():
+        if name in records[0]["best"]:
+            print(f"  {name}: " + " ".join(f"{k}={v:g}" for k, v in setting.items()))
+
+
 def split_by_kind(families: Mapping[str, float]) -> dict[str, float]:
     """Mean quantile of all families, of missions, and of the others."""
     rough = [q for family, q in families.items() if family.startswith(MISSIONS)]
@@ -306,7 +374,7 @@ def effects(u: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("try", "show"))
+    parser.add_argument("what", choices=("try", "show", "gate"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--set", default="train")
     parser.add_argument("--each", type=int, default=2, help="problems of a family and size")
@@ -321,7 +389,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
-    show(args.file) if args.what == "show" else try_settings(args)
+    {"show": lambda: show(args.file), "gate": lambda: show_gate(args.file), "try": lambda: try_settings(args)}[
+        args.what
+    ]()
 
 
 if __name__ == "__main__":
