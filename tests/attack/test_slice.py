@@ -5,7 +5,7 @@ import terminated_commands
 
 from attack import KINDS, attack, kept, summary, together
 
-TRIES = {"objectives": 6, "interruptions": 2, "terminations": 1, "fields": 8, "commands": 8, "foreign": 2, "scipy": 6}
+TRIES = {"objectives": 4, "interruptions": 1, "terminations": 1, "fields": 6, "commands": 6, "foreign": 2, "scipy": 4}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -54,6 +54,7 @@ def test_results_do_not_depend_on_processes_or_their_number(tmp_path, undisturbe
     assert campaign(tmp_path, executor="processes", workers=workers)[0] == undisturbed
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_dask(tmp_path, undisturbed):
     pytest.importorskip("distributed")
     assert campaign(tmp_path, executor="dask")[0] == undisturbed

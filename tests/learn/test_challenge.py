@@ -21,12 +21,12 @@ from meco.policies.policy import ConstantControls
 from meco.tr.steered import SEARCH_FEATURES  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
-SMALL = SetSize(((3, 20),), 1, 1)
+SMALL = SetSize(((2, 10),), 1, 1)
 
 
 @pytest.fixture(scope="module")
 def problems():
-    return [p for p in generated_set("choose", SMALL) if p.problem.dim == 3][:3]
+    return [p for p in generated_set("choose", SMALL) if p.problem.dim == 2][:2]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def small_sets(monkeypatch):
     monkeypatch.setattr("meco.commands.challenge.QUICK_SIZE", SMALL)
 
     def few(name, size, first=1):
-        return [p for p in generated_set(name, size, first) if p.problem.dim == 3][:2]
+        return [p for p in generated_set(name, size, first) if p.problem.dim == 2][:2]
 
     monkeypatch.setattr("meco.commands.challenge.generated_set", few)
 
@@ -142,6 +142,7 @@ def test_the_command_judges_three_kinds_of_agents_and_writes_table_json_and_page
     assert "Beside the controls" in (tmp_path / "challenge.html").read_text()
 
 
+@pytest.mark.slow
 def test_an_agent_of_stable_baselines_is_trained_and_judged(small_sets, tmp_path):
     pytest.importorskip("stable_baselines3")
     code = cli.main(["challenge", str(EXAMPLES / "sb3_ppo.py"), "--quick", "--suite", "--train-seconds", "1",

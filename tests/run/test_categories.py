@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from meco import Checkpoint, Optimizer, Variable, Workers, minimize
+from meco.cli import main
 from meco.core.categories import Categories
 from meco.core.engine import Task
 from meco.core.streams import Streams
@@ -69,7 +68,7 @@ def test_other_methods_search_them_as_whole_numbers(method):
 
 @pytest.mark.parametrize("workers", [Workers(2, batch=4), Workers(2, asynchronous=True)])
 def test_workers_search_them_together(workers):
-    result = minimize(fun, BOUNDS, budget=120, seed=1, workers=workers)
+    result = minimize(fun, BOUNDS, budget=80, seed=1, workers=workers)
     assert result.fun == pytest.approx(BEST, abs=0.05)
 
 
@@ -149,7 +148,7 @@ def test_x0_and_known_points_are_given_by_name():
 
 
 def test_ask_and_tell_and_a_saved_state_are_the_same_search():
-    search = Optimizer(BOUNDS, 2, budget=50, seed=1)
+    search = Optimizer(BOUNDS, 2, budget=30, seed=1)
     while not search.done:
         x = search.ask()
         values = [fun(search.variables.as_dict(row)) for row in x]
@@ -157,14 +156,14 @@ def test_ask_and_tell_and_a_saved_state_are_the_same_search():
             [search.variables.as_dict(row) for row in x], [f for f, _ in values], [[*g.values()] for _, g in values]
         )
         search = Optimizer.from_state(search.state())
-    expected = minimize(fun, BOUNDS, budget=50, seed=1)
+    expected = minimize(fun, BOUNDS, budget=30, seed=1)
     np.testing.assert_array_equal(search.result.evaluations.x, expected.evaluations.x)
 
 
 def test_a_killed_run_goes_on_bit_for_bit_and_can_be_watched(tmp_path):
     from meco.commands.run_status import read_run_status
 
-    expected = minimize(fun, BOUNDS, budget=50, seed=1)
+    expected = minimize(fun, BOUNDS, budget=36, seed=1)
     pid = os.fork()
     if pid == 0:
         calls = []
@@ -174,7 +173,7 @@ def test_a_killed_run_goes_on_bit_for_bit_and_can_be_watched(tmp_path):
             return os.kill(os.getpid(), 9) if len(calls) == 31 else fun(d)
 
         killed.__qualname__ = fun.__qualname__
-        minimize(killed, BOUNDS, budget=50, seed=1, checkpoint=tmp_path / "run")
+        minimize(killed, BOUNDS, budget=36, seed=1, checkpoint=tmp_path / "run")
         os._exit(0)
     os.waitpid(pid, 0)
     assert read_run_status(tmp_path / "run")["best"]["shown"][0] in PRICE
@@ -182,27 +181,12 @@ def test_a_killed_run_goes_on_bit_for_bit_and_can_be_watched(tmp_path):
     np.testing.assert_array_equal(result.evaluations.x, expected.evaluations.x)
 
 
-def test_the_command_line_takes_categories_in_json(tmp_path):
+def test_the_command_line_takes_categories_in_json(tmp_path, monkeypatch, capsys):
     (tmp_path / "shop.py").write_text("def shop(d):\n    return {'a': 3, 'b': 1}[d['kind']] + (d['w'] - 0.3) ** 2\n")
     bounds = json.dumps({"kind": ["a", "b"], "w": [0, 1], "n": {"categories": [1, 2, 4], "ordered": True}})
-    command = [
-        sys.executable,
-        "-m",
-        "meco",
-        "solve",
-        "shop.py:shop",
-        "--bounds",
-        bounds,
-        "--budget",
-        "25",
-        "--seed",
-        "1",
-    ]
+    monkeypatch.chdir(tmp_path)
     options = ["--quiet", "--checkpoint", "run", "--x0", json.dumps({"kind": "a", "w": 0.9, "n": 4})]
-    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "kind  b" in done.stdout
-    table = subprocess.run(
-        [sys.executable, "-m", "meco", "export", "run"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert ",b," in table.stdout
+    assert main(["solve", "shop.py:shop", "--bounds", bounds, "--budget", "25", "--seed", "1", *options]) == 0
+    assert "kind  b" in capsys.readouterr().out
+    assert main(["export", "run"]) == 0
+    assert ",b," in capsys.readouterr().out

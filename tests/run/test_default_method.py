@@ -26,7 +26,7 @@ def test_every_door_uses_the_same_default():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_default_solves_the_problem_on_which_peers_were_better(seed):
-    result = meco.minimize(lambda x: (x @ x, [1.0 - x[0]], [x[1] - x[2]]), BOX, budget=150, seed=seed)
+    result = meco.minimize(lambda x: (x @ x, [1.0 - x[0]], [x[1] - x[2]]), BOX, budget=80, seed=seed)
     assert result.feasible
     assert_allclose(result.fun, 1.0, rtol=1e-4)
 
@@ -68,6 +68,6 @@ def test_a_search_that_begins_again_says_how_often():
     def crossed(x):
         return np.sum(x * x - 3 * np.cos(2 * np.pi * x))
 
-    result = meco.minimize(crossed, BOX[:2], budget=400, seed=1)
+    result = meco.minimize(crossed, BOX[:2], budget=200, seed=1)
     assert result.run.starts == result.trace["restarts"][-1] + 1 > 1
     assert meco.minimize(crossed, BOX[:2], **QUICK).run.starts == 1

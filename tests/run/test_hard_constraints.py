@@ -67,7 +67,7 @@ def test_rows_with_two_sides_equalities_and_other_constraints_between_find_their
 def test_no_point_outside_linear_constraints_is_evaluated_where_that_is_forbidden(seed, batch):
     fun = noted(target)
     limits = meco.LinearConstraint(TRIANGLE, ub=SIDES, keep_feasible=True)
-    result = meco.minimize(fun, [(0, 5)] * 2, limits, budget=60, workers=Workers(batch=batch), seed=seed)
+    result = meco.minimize(fun, [(0, 5)] * 2, limits, budget=40, workers=Workers(batch=batch), seed=seed)
     assert np.max(np.array(fun.seen) @ TRIANGLE.T - SIDES) <= 1e-9
     assert_allclose(result.fun, 0.8, atol=5e-3)  # the distance of (4, 2) from x + 2 y = 6
 
@@ -107,7 +107,7 @@ def test_models_keep_a_search_inside_a_constraint_almost_always(seed):
     )
     over = np.sum(np.array(fun.seen) ** 2, axis=1) - 1.0
     free = noted(disc)
-    meco.minimize(free, [(-2, 2)] * 2, x0=[0.0, 0.0], budget=100, seed=seed)
+    meco.minimize(free, [(-2, 2)] * 2, x0=[0.0, 0.0], budget=20, seed=seed)
     assert_allclose(result.fun, -np.sqrt(2.0), atol=1e-3)
     assert (over > 0).sum() <= 10
     assert over.max() < 0.01

@@ -69,7 +69,7 @@ def test_half_infinite_bounds_are_kept_and_reached(bounds, x0, best):
         asked.append(x.copy())
         return ((x - [3.0, -2.0]) ** 2).sum()
 
-    found = meco.minimize(fun, [bounds] * 2, x0=[x0] * 2, budget=80, seed=1)
+    found = meco.minimize(fun, [bounds] * 2, x0=[x0] * 2, budget=50, seed=1)
     assert_allclose(found.x, best, atol=1e-6)
     assert (np.array(asked) >= bounds[0]).all()
     assert (np.array(asked) <= bounds[1]).all()
@@ -77,19 +77,19 @@ def test_half_infinite_bounds_are_kept_and_reached(bounds, x0, best):
 
 def test_variables_of_a_billionth_beside_a_billion_are_scaled_by_x0():
     found = meco.minimize(
-        lambda x: (x[0] / 1e-9 - 2.0) ** 2 + (x[1] / 1e9 + 2.0) ** 2, FREE, x0=[1e-9, 1e9], budget=80, seed=1
+        lambda x: (x[0] / 1e-9 - 2.0) ** 2 + (x[1] / 1e9 + 2.0) ** 2, FREE, x0=[1e-9, 1e9], budget=50, seed=1
     )
     assert_allclose(found.x, [2e-9, -2e9], rtol=1e-6)
 
 
 def test_an_infeasible_x0_is_ordinary():
-    found = meco.minimize(plane, FREE, x0=[-50.0, -60.0], budget=80, method="TR", seed=1)
+    found = meco.minimize(plane, FREE, x0=[-50.0, -60.0], budget=50, method="TR", seed=1)
     assert found.fun - 0.5 < 1e-6
 
 
 def test_integers_need_no_bounds():
     variables = [meco.Variable(None, None, integer=True), meco.Variable(-3, None, integer=True), (0, 1)]
-    found = meco.minimize(lambda x: ((x - [123, -5, 0.2]) ** 2).sum(), variables, x0=[0, 0, 0.5], budget=150, seed=1)
+    found = meco.minimize(lambda x: ((x - [123, -5, 0.2]) ** 2).sum(), variables, x0=[0, 0, 0.5], budget=100, seed=1)
     assert_allclose(found.x, [123, -3, 0.2], atol=1e-3)
 
 
@@ -102,7 +102,7 @@ def test_linear_constraints_are_known_exactly_without_a_box(hard):
         return ((x - 300.0) ** 2).sum()
 
     row = LinearConstraint([[1.0, 2.0]], -INF, 90.0, keep_feasible=hard)
-    found = meco.minimize(fun, [(-INF, INF), (0.0, INF)], row, x0=[0.0, 0.0], budget=100, method="TR", seed=1)
+    found = meco.minimize(fun, [(-INF, INF), (0.0, INF)], row, x0=[0.0, 0.0], budget=60, method="TR", seed=1)
     assert_allclose(found.x, [90.0, 0.0], atol=1e-4)
     if hard:
         assert (np.array(asked) @ [1.0, 2.0] <= 90.0 * (1 + 1e-9)).all()

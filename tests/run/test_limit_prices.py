@@ -22,7 +22,7 @@ def vessel(x):
     return cost, {"shell": 0.0193 * radius - shell, "head": 0.00954 * radius - head, "volume": 1296000 - volume}
 
 
-@pytest.mark.parametrize("budget", [50, 200, pytest.param(800, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("budget", [50, 100, pytest.param(800, marks=pytest.mark.slow)])
 def test_multipliers_of_a_linear_program_do_not_depend_on_the_budget(budget):
     result = meco.minimize(linear_program, [(0, 10)] * 2, budget=budget, seed=1)
     assert_allclose(list(result.multipliers.values()), [2.0, 1.0], rtol=NEAR)
@@ -64,7 +64,7 @@ def count_right(problems, per_variable):
 
 
 def test_multipliers_of_convex_problems_are_right_or_not_told():
-    counts = count_right(range(300, 305), 50)
+    counts = count_right(range(300, 303), 50)
     assert counts[True]["wrong"] + counts[False]["wrong"] == 0
     assert counts[True]["right"] >= 0.8 * sum(counts[True].values())
 
@@ -113,5 +113,5 @@ def test_a_bound_on_a_logarithmic_scale_has_a_price_in_units_of_the_variable():
 def test_many_constraints_do_not_lengthen_the_end_of_a_run():
     """10,000 constraints are looked at in one product; only those that the answer is close to are fitted."""
     rows = np.random.default_rng(1).normal(size=(10_000, 3))
-    result = meco.minimize(lambda x: (x @ x, rows @ x - 10.0), [(-1, 1)] * 3, budget=40, seed=1)
+    result = meco.minimize(lambda x: (x @ x, rows @ x - 10.0), [(-1, 1)] * 3, budget=20, seed=1)
     assert len(result.limits) == 10_000

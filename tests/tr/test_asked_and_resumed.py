@@ -60,8 +60,17 @@ def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
     same(search.result, undisturbed(method))
 
 
-@both
-@pytest.mark.parametrize("after", [0, 3, 7, 8, 31, 49])
+MOMENTS = [0, 3, 7, 8, 31, 49]
+
+
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [
+        *(("TR-ES", after) for after in MOMENTS),  # which has all of TR
+        ("TR", 31),
+        *(pytest.param("TR", after, marks=pytest.mark.slow) for after in MOMENTS if after != 31),
+    ],
+)
 def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
     part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options(method))
     assert (part.run.stop_reason, part.nfev) == ("interrupt", after)
@@ -69,8 +78,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
     same(resumed, undisturbed(method))
 
 
-@both
-def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
+def test_known_and_starting_points_are_resumed_with_the_run(tmp_path, method="TR-ES"):
     known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
     more = options(method, evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
     meco.minimize(broken_off(fun, 20), BOX, checkpoint=tmp_path / "run", **more)

@@ -52,7 +52,7 @@ def told(budget, held_back):
 
 def test_a_new_start_has_no_floors_whatever_comes_late():
     restarts = strays = 0
-    for ticket, region, made, start in told(500, held_back=2):
+    for ticket, region, made, start in told(350, held_back=2):
         assert start == int(ticket.restart_index[0])
         if ticket.source == Source.RESTART:
             restarts += 1
@@ -68,5 +68,5 @@ def test_a_new_start_has_no_floors_whatever_comes_late():
 
 @pytest.mark.parametrize("held_back", [1, 3])
 def test_a_search_whose_offspring_come_late_still_ends_at_the_optimum(held_back):
-    best = min(float(made.merit[0]) for _, _, made, _ in told(300, held_back))
+    best = min(float(made.merit[0]) for _, _, made, _ in told(150, held_back))
     assert best < 0.5 + 1e-3

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import METHODS, visited
+from searches import visited
 
 import meco
 from array_libraries import every_library
@@ -22,8 +22,17 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize(("name", "batch"), [*((name, 1) for name in PROBLEMS), ("holes", 4)])
-@pytest.mark.parametrize("method", METHODS)
+CASES = [*((name, 1) for name in PROBLEMS), ("holes", 4)]
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "batch"),
+    [
+        *(("TR-ES", *case) for case in CASES),  # which has all of TR
+        ("TR", "holes", 4),
+        *(pytest.param("TR", *case, marks=pytest.mark.slow) for case in CASES[:-1]),
+    ],
+)
 def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
     problem, budget = PROBLEMS[name], 110 if name == "impossible" else 60
     together, engine = visited(method, problem, budget, seeds=[3, 4], batch=batch)
@@ -36,9 +45,9 @@ def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_rows_stay_apart_when_offspring_come_at_random(share):
-    together, _ = visited("TR-ES", PROBLEMS["holes"], 80, seeds=[3, 4], share=share)
+    together, _ = visited("TR-ES", PROBLEMS["holes"], 50, seeds=[3, 4], share=share)
     for b in range(2):
-        assert_array_equal(visited("TR-ES", PROBLEMS["holes"], 80, seeds=[3 + b], share=share)[0][0], together[b])
+        assert_array_equal(visited("TR-ES", PROBLEMS["holes"], 50, seeds=[3 + b], share=share)[0][0], together[b])
 
 
 def test_rows_stay_apart_when_the_archive_is_full(monkeypatch):
@@ -108,7 +117,7 @@ def test_one_and_two_threads_of_the_linear_algebra_visit_the_same_points():
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])
 def test_runs_without_whole_numbers_do_not_notice_those_that_have_some(method):
     """Problems of one shape share a batch, whichever of their variables are whole numbers."""
     from meco.problems.generated import get

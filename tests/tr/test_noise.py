@@ -43,10 +43,10 @@ def test_a_rough_function_costs_at_most_one_call():
     def steps(x):
         return float(np.floor(50 * x @ x) / 50 + 0.01 * np.sin(1e6 * x.sum()))
 
-    left, told = (meco.minimize(steps, [(-2, 3)] * 2, budget=200, seed=1, noise=n) for n in (None, False))
-    repeated = 200 - len(np.unique(left.evaluations.x, axis=0))
+    left, told = (meco.minimize(steps, [(-2, 3)] * 2, budget=120, seed=1, noise=n) for n in (None, False))
+    repeated = 120 - len(np.unique(left.evaluations.x, axis=0))
     assert repeated <= 1
-    assert len(np.unique(told.evaluations.x, axis=0)) == 200
+    assert len(np.unique(told.evaluations.x, axis=0)) == 120
     assert left.probability is None
 
 
@@ -54,20 +54,20 @@ def test_where_nothing_is_noisy_the_points_are_those_without_the_feature():
     def fun(x):
         return float(x @ x + x[0] ** 4), [1.0 - x.sum()]
 
-    left, told = (meco.minimize(fun, [(-2, 3)] * 3, budget=150, seed=2, noise=n) for n in (None, False))
+    left, told = (meco.minimize(fun, [(-2, 3)] * 3, budget=90, seed=2, noise=n) for n in (None, False))
     assert_array_equal(left.evaluations.x, told.evaluations.x)
 
 
 def test_a_noisy_run_is_resumed_bit_for_bit(tmp_path):
-    whole = meco.minimize(noisy_bowl(5), [(-2, 3)] * 2, budget=110, seed=3, noise=True)
+    whole = meco.minimize(noisy_bowl(5), [(-2, 3)] * 2, budget=70, seed=3, noise=True)
     fun, calls = noisy_bowl(5), []
 
     def counted(x):
         calls.append(x)
         return fun(x)
 
-    kw = {"budget": 110, "seed": 3, "noise": True}
-    meco.minimize(counted, [(-2, 3)] * 2, checkpoint=tmp_path, callback=lambda r: len(calls) > 60, **kw)
+    kw = {"budget": 70, "seed": 3, "noise": True}
+    meco.minimize(counted, [(-2, 3)] * 2, checkpoint=tmp_path, callback=lambda r: len(calls) > 40, **kw)
     again = meco.minimize(counted, [(-2, 3)] * 2, checkpoint=meco.Checkpoint(tmp_path, resume=True), **kw)
     assert_array_equal(again.evaluations.x, whole.evaluations.x)
     assert again.probability == whole.probability

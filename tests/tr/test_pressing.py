@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 from searches import default_values
 
@@ -87,8 +88,13 @@ def restarts(problem, budget, batch=1):
     return found
 
 
-def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_floors():
-    for restart in restarts(tilted(), 400):
+@pytest.fixture(scope="module")
+def starts_of_a_search():
+    return restarts(tilted(), 400)
+
+
+def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_floors(starts_of_a_search):
+    for restart in starts_of_a_search:
         after = restart.after.weights
         assert_array_equal(after.floor, 0.0)
         assert_array_equal(after.w, restart.made.restart_weights)
@@ -96,8 +102,10 @@ def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_
         assert np.all(after.w <= restart.made.weights.w)
 
 
-def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before():
-    for restart in restarts(tilted(), 400):
+def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before(
+    starts_of_a_search,
+):
+    for restart in starts_of_a_search:
         faded = restart.asked.weights.decayed(3, default_values().weight_decay).w
         assert np.all(restart.made.weights.w >= faded)  # raised by the last step, not forgotten
 

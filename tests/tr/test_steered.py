@@ -25,7 +25,7 @@ ZEROS = Correcting(Weights(*(np.zeros(sizes) for sizes in correcting_shape(1).la
 RING = meco.get_problem("ring", 5)
 
 
-def runs(policy, seeds=(1, 2), budget=80):
+def runs(policy, seeds=(1, 2), budget=50):
     return meco.solve("MeCO-TR", RING, budget, seeds, policy=policy)
 
 
@@ -43,7 +43,7 @@ def test_a_policy_is_a_name_a_file_or_an_object(own):
     for one, other in zip(by_file, by_object):
         assert_array_equal(one.trace["theta"], other.trace["theta"])
     assert np.ptp(by_file[0].trace["share"]) > 0.0
-    assert runs("meco-tr")[0].nfev == 80
+    assert runs("meco-tr")[0].nfev == 50
 
 
 def test_each_run_may_have_a_policy_of_its_own(own):
@@ -78,7 +78,7 @@ def test_a_policy_of_other_features_or_controls_is_refused():
 
 
 def test_a_network_of_zeros_sets_what_the_engine_would():
-    steered, alone = runs(ZEROS)[0], meco.solve("TR-ES", RING, 80, [1])[0]
+    steered, alone = runs(ZEROS)[0], meco.solve("TR-ES", RING, 50, [1])[0]
     at = np.flatnonzero(np.diff(steered.trace["theta"]))[0] + 1
     assert abs(steered.trace["theta"][at] - alone.trace["theta"][at]) < 0.03  # it stands until the next decision
 

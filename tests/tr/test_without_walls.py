@@ -42,12 +42,12 @@ def search(fun, bounds, x0, method="TR", budget=150, **more):
 
 
 def test_a_region_grows_until_a_minimum_a_million_lengths_away_is_found():
-    found, _ = search(lambda x: ((x - 2e7) ** 2).sum(), [(-INF, INF)] * 3, [0.0] * 3)
+    found, _ = search(lambda x: ((x - 2e7) ** 2).sum(), [(-INF, INF)] * 3, [0.0] * 3, budget=100)
     assert_allclose(found.x, 2e7, rtol=1e-9)
 
 
 def test_a_function_without_a_minimum_is_asked_at_finite_points_for_ever():
-    _, asked = search(lambda x: -x.sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=300)
+    _, asked = search(lambda x: -x.sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=120)
     assert np.isfinite(asked).all()
     assert asked[:, 0].max() > 1e12
 
@@ -60,7 +60,7 @@ def test_a_bounded_variable_is_found_as_exactly_beside_one_that_goes_far():
 
 
 def test_restarts_are_within_a_length_of_the_best_point():
-    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=400)
+    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=300)
     assert found.run.starts > 2
     restarts = np.flatnonzero(np.diff(found.trace["restarts"])) + 1
     at = found.trace["nfev"][restarts] - 1
@@ -68,7 +68,7 @@ def test_restarts_are_within_a_length_of_the_best_point():
 
 
 def test_the_evolution_strategy_searches_where_the_models_ended():
-    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], "TR-ES", 400)
+    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], "TR-ES", 250)
     born = asked[found.trace["nfev"][found.trace["source"] == 3] - 1]
     assert len(born) > 20
     assert np.abs(born - 1e4).max() < 100.0

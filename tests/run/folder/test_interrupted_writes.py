@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import pytest
 from numpy.testing import assert_array_equal
@@ -31,10 +32,24 @@ def files(folder):
     return {name: (folder / name).read_bytes() for name in ("evals.bin", "trace.jsonl") if (folder / name).exists()}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The files of a method's run that nothing breaks off, made once."""
+
+    @cache
+    def made(method):
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        run(folder, method)
+        return files(folder)
+
+    return made
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_after(tmp_path, monkeypatch, method, share):
-    run(tmp_path / "whole", method)
+def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_after(
+    tmp_path, monkeypatch, whole, method, share
+):
     write, calls = os.write, []
 
     def broken(descriptor, content):
@@ -51,7 +66,7 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
     assert cut.run.stop_reason == "interrupt"
     resumed = run(Checkpoint(tmp_path / "cut", resume=True), method)
     assert resumed.run.notes == ()  # nothing was damaged
-    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert files(tmp_path / "cut") == whole(method)
 
 
 class Own(BaseException):
@@ -85,8 +100,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
 
 @pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR", "MA-ES"])
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tmp_path, monkeypatch, method, at):
-    run(tmp_path / "whole", method)
+def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tmp_path, monkeypatch, whole, method, at):
     write, states = runfolder.write_bytes, []
 
     def killed(path, content):
@@ -101,7 +115,7 @@ def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tm
         with pytest.raises(Own):
             run(tmp_path / "cut", method)
     run(Checkpoint(tmp_path / "cut", resume=True), method)
-    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert files(tmp_path / "cut") == whole(method)
 
 
 def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, monkeypatch):

@@ -85,7 +85,7 @@ def wait_until(condition):
 
 
 def test_a_killed_run_resumes_bit_for_bit(tmp_path):
-    kills(tmp_path, 4, seed=1)
+    kills(tmp_path, 2, seed=1)
 
 
 @pytest.mark.slow

@@ -40,14 +40,14 @@ def test_an_extended_run_that_was_interrupted_ends_as_if_it_had_not_been(method,
         )
 
     results = []
-    for folder, stop_at in (("whole", 10**9), ("cut", 40)):
+    for folder, stop_at in (("whole", 10**9), ("cut", 25)):
         fun = Counted()
-        run(folder, budget=30)
-        run(folder, budget=50, callback=lambda result, at=stop_at: result.nfev >= at)
+        run(folder, budget=20)
+        run(folder, budget=30, callback=lambda result, at=stop_at: result.nfev >= at)
         if without:
             (tmp_path / folder / without).unlink(missing_ok=True)
         results.append(run(folder))
-        assert fun.calls == 50
+        assert fun.calls == 30
     assert (results[0].evaluations.x == results[1].evaluations.x).all()
 
 
@@ -67,7 +67,7 @@ def test_a_smaller_budget_is_refused(tmp_path):
 
 
 def test_known_points_are_not_counted_as_a_population_that_the_budget_does_not_reach():
-    known = meco.minimize(Counted(), BOX, budget=100, seed=1).evaluations
-    result = meco.minimize(Counted(), BOX, budget=60, seed=2, evaluated=known)
-    assert result.nfev == 60
+    known = meco.minimize(Counted(), BOX, budget=40, seed=1).evaluations
+    result = meco.minimize(Counted(), BOX, budget=30, seed=2, evaluated=known)
+    assert result.nfev == 30
     assert "population" not in result.message

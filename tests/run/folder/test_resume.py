@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -49,14 +50,34 @@ def interrupted_run(folder, after, **options):
     return meco.minimize(broken_off(fun, after), BOX, checkpoint=folder, **{**OPTIONS, **options})
 
 
-def test_a_checkpoint_changes_nothing(tmp_path):
-    plain = meco.minimize(fun, BOX, **OPTIONS)
-    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS), plain)
+@pytest.fixture(scope="module")
+def whole():
+    """The run that nobody interrupts."""
+    return meco.minimize(fun, BOX, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory):
+    """The folder of a run that was interrupted after 80 evaluations: to be copied."""
+    folder = tmp_path_factory.mktemp("cut") / "run"
+    assert interrupted_run(folder, 80).nfev == 80
+    return folder
+
+
+def test_a_checkpoint_changes_nothing(tmp_path, whole):
+    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS), whole)
+
+
+MOMENTS = (0, 1, 9, 10, 11, 57, 119)
 
 
 @pytest.mark.parametrize(
     ("method", "after"),
-    [*((m, n) for m in ("SHADE-FR", "MeCO-rand", "MA-ES") for n in (0, 1, 9, 10, 11, 57, 119)), ("COBYQA", 57)],
+    [
+        *(("SHADE-FR", n) for n in MOMENTS),
+        *((m, 57) for m in ("MeCO-rand", "MA-ES", "COBYQA")),
+        *(pytest.param(m, n, marks=pytest.mark.slow) for m in ("MeCO-rand", "MA-ES") for n in MOMENTS if n != 57),
+    ],
 )
 def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, method, after):
     change = {"method": method if method == "COBYQA" else Method(method, pop_size=SIZE)}
@@ -175,15 +196,6 @@ def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
         meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
 
 
-@pytest.mark.parametrize("damage", [lambda c: b"not a state", lambda c: c[:-9], lambda c: c[:99] + b"?" + c[100:]])
-def test_a_damaged_state_file_does_no_harm(tmp_path, damage):
-    interrupted_run(tmp_path / "run", 60)
-    place = tmp_path / "run" / "state.bin"
-    place.write_bytes(damage(place.read_bytes()))
-    whole = meco.minimize(fun, BOX, **OPTIONS)
-    same(meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
-
-
 def test_a_run_file_that_is_not_one_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DamagedFile, match=r"run\.json"):
@@ -192,9 +204,9 @@ def test_a_run_file_that_is_not_one_is_named(tmp_path):
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_factory, data):
+def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_factory, whole, cut, data):
     folder = tmp_path_factory.mktemp("damage") / "run"
-    whole = interrupted_run(folder, 80)
+    shutil.copytree(cut, folder)
     log = folder / "evals.bin"
     content = bytearray(log.read_bytes())
     encode = Encoder()
@@ -218,21 +230,20 @@ def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_fact
 
     counted.__qualname__ = fun.__qualname__
     resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
-    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    same(resumed, whole)
     assert len(calls) == 40 + lost
     assert "was damaged" in resumed.message
     assert f"{80 - lost} are intact" in resumed.message
-    assert whole.nfev == 80
 
 
-def test_a_damaged_header_is_repaired(tmp_path):
-    interrupted_run(tmp_path / "run", 80)
+def test_a_damaged_header_is_repaired(tmp_path, whole, cut):
+    shutil.copytree(cut, tmp_path / "run")
     log = tmp_path / "run" / "evals.bin"
     content = bytearray(log.read_bytes())
     content[13] ^= 8
     log.write_bytes(content)
     resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
-    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    same(resumed, whole)
     assert "80 are intact" in resumed.message
 
 

@@ -64,10 +64,10 @@ def cut_off(folder, after, bounds=BOX, **options):
     return meco.minimize(broken_off(fun, after), bounds, checkpoint=folder, **options)
 
 
-def changed(method, change):
+def changed(method, change, budget):
     """Options of a run, one of which is not what it usually is."""
     size = None if "TR" in method else 8 if change == "sized" else 12
-    options = {"method": Method(method, pop_size=size), "budget": 80, "seed": 5}
+    options = {"method": Method(method, pop_size=size), "budget": budget, "seed": 5}
     options |= {"bounds": INTEGER if change == "integers" else BOX}
     options |= {"workers": Workers(batch=4)} if change == "sized" and size is None else {}
     return options | ({"on_error": "retry"} if change == "retry" else {})
@@ -89,53 +89,54 @@ def often(monkeypatch):
     return found
 
 
-def go_on_from_states(tmp_path, method, change, often, kills):
+def go_on_from_states(tmp_path, method, change, often, kills, budget):
     """Kill a run, resume it, and compare with one that was left alone."""
-    options = changed(method, change)
+    options = changed(method, change, budget)
     draw = np.random.default_rng(len(method) + len(change))
     whole = meco.minimize(fun, **options)
     for k in range(kills):
-        after = int(draw.integers(45, 79))
+        after = int(draw.integers(budget // 2 + 5, budget - 1))
         cut_off(tmp_path / str(k), after, **options)
         same(meco.minimize(fun, checkpoint=Checkpoint(tmp_path / str(k), resume=True), **options), whole)
         assert len(often) == k + 1
-        assert after - 40 <= often[-1] <= after  # all but the generation that was under way
+        assert after - budget // 2 <= often[-1] <= after  # all but the generation that was under way
 
 
 @pytest.mark.parametrize(
     ("method", "change"), [*((m, "") for m in SAVED), *((m, c) for m in ("TR-ES", "SHADE") for c in CHANGES)]
 )
 def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, often):
-    go_on_from_states(tmp_path, method, change, often, kills=1)
+    budget = 48 if "TR" in method else 80  # some of the others tell three populations at a time
+    go_on_from_states(tmp_path, method, change, often, kills=1, budget=budget)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [*SAVED, "MeCO-rand"])
 @pytest.mark.parametrize("change", ["", *CHANGES])
 def test_a_run_goes_on_from_its_state_at_whichever_moment(tmp_path, method, change, often):
-    go_on_from_states(tmp_path, method, change, often, kills=3)
+    go_on_from_states(tmp_path, method, change, often, kills=3, budget=80)
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "SHADE"])
+@pytest.mark.parametrize("method", [DEFAULT, Method("SHADE", pop_size=8)])
 def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
-    options = {"method": method, "budget": 120, "seed": 2}
-    for after in (60, 7, 31):
+    options = {"method": method, "budget": 60, "seed": 2}
+    for after in (25, 7, 15):
         cut_off(Checkpoint(tmp_path / "run", resume=True), after, **options)
     same(
         meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options),
         meco.minimize(fun, BOX, **options),
     )
-    assert often[-1] > 40
+    assert often[-1] >= 40
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "SHADE-FR"])
+@pytest.mark.parametrize("method", [DEFAULT, Method("SHADE-FR", pop_size=12)])
 def test_known_points_are_told_once_in_all(tmp_path, method, often):
-    known = np.random.default_rng(3).integers(-5, 4, (70, 3)).astype(float)
+    known = np.random.default_rng(3).integers(-5, 4, (30, 3)).astype(float)
     values = [fun(x) for x in np.where(known > 3.5, 0.0, known)]
     evaluated = (known, [v[0] for v in values], [list(v[1].values()) for v in values], [v[2] for v in values])
     integer = [Variable(-5, 5, integer=True)] * 3
-    options = {"bounds": integer, "method": method, "budget": 90, "seed": 1, "evaluated": evaluated, "x0": [1, 1, 1]}
-    cut_off(tmp_path / "run", 55, **options)
+    options = {"bounds": integer, "method": method, "budget": 50, "seed": 1, "evaluated": evaluated, "x0": [1, 1, 1]}
+    cut_off(tmp_path / "run", 30, **options)
     same(
         meco.minimize(fun, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options),
         meco.minimize(fun, **options),
@@ -147,10 +148,10 @@ def test_known_points_are_told_once_in_all(tmp_path, method, often):
 def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, method, batch, often):
     fits, fit = [], model_fit.least_change
     monkeypatch.setattr(model_fit, "least_change", lambda *args: fits.append(1) or fit(*args))
-    options = {"method": method, "budget": 120, "seed": 3, "workers": Workers(batch=batch)}
+    options = {"method": method, "budget": 60, "seed": 3, "workers": Workers(batch=batch)}
     meco.minimize(fun, BOX, **options)
     whole, fits[:] = len(fits), []
-    cut_off(tmp_path / "run", 103, **options)
+    cut_off(tmp_path / "run", 43, **options)
     before, fits[:] = len(fits), []
     meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     assert before + len(fits) == whole + 1  # the step under way is made once more
@@ -179,16 +180,16 @@ def test_a_damaged_state_is_not_used(tmp_path_factory, place, bit):
     )
 
 
-TOLD_A_LIE = {"method": "TR", "budget": 60, "seed": 1}
+TOLD_A_LIE = {"method": "TR", "budget": 30, "seed": 1}
 
 
 @pytest.fixture(scope="module")
 def cut_and_whole(tmp_path_factory):
-    """The folder of a run that was cut off after 40 evaluations, and the run as it is when nobody cuts it off."""
+    """The folder of a run that was cut off after 20 evaluations, and the run as it is when nobody cuts it off."""
     folder = tmp_path_factory.mktemp("cut") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runfolder, "STATE_COST_FACTOR", 0)
-        cut_off(folder, 40, **TOLD_A_LIE)
+        cut_off(folder, 20, **TOLD_A_LIE)
     return folder, meco.minimize(fun, BOX, **TOLD_A_LIE)
 
 
@@ -220,8 +221,8 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, cut_and_whole, lie, oft
 
 
 def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, monkeypatch, often):
-    options = {"method": "TR", "budget": 60, "seed": 1}
-    cut_off(tmp_path / "run", 40, **options)
+    options = {"method": "TR", "budget": 30, "seed": 1}
+    cut_off(tmp_path / "run", 20, **options)
     place = tmp_path / "run" / "state.bin"
     place.write_bytes(unpack_state(place.read_bytes())._replace(answers="0" * 64).pack())
     noted, write = [], runfolder.write_bytes
@@ -229,16 +230,16 @@ def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, m
     meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     entries = {entry.number: entry for entry in read_log(tmp_path / "run" / "evals.bin").entries}
     states = [unpack_state(content) for content in noted]
-    assert min(state.covered for state in states) < 40  # on the way to where it was cut off
+    assert min(state.covered for state in states) < 20  # on the way to where it was cut off
     assert [state.answers for state in states] == [
         AnswerDigest().digest_first(entries, state.covered) for state in states
     ]
 
 
 def test_a_state_of_other_answers_is_not_used(tmp_path, often):
-    options = {"method": "TR", "budget": 60, "seed": 1}
-    cut_off(tmp_path / "long", 50, **options)
-    cut_off(tmp_path / "short", 20, **options)
+    options = {"method": "TR", "budget": 30, "seed": 1}
+    cut_off(tmp_path / "long", 25, **options)
+    cut_off(tmp_path / "short", 12, **options)
     (tmp_path / "short" / "state.bin").write_bytes((tmp_path / "long" / "state.bin").read_bytes())
     same(
         meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "short", resume=True), **options),
@@ -247,17 +248,16 @@ def test_a_state_of_other_answers_is_not_used(tmp_path, often):
     assert often == [0]
 
 
-@pytest.mark.parametrize("method", [DEFAULT])
-def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, method, often):
-    options = {"method": method, "budget": 100, "seed": 1}
+def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, often):
+    options = {"method": DEFAULT, "budget": 50, "seed": 1}
     whole = meco.minimize(fun, BOX, **options)
-    cut_off(tmp_path / "run", 90, **options)
-    target = float(whole.trace["f"][30])
+    cut_off(tmp_path / "run", 45, **options)
+    target = float(whole.trace["f"][15])
     resumed = meco.minimize(
         fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), stop=Stop(target=target), **options
     )
     assert resumed.run.stop_reason == "target"
-    assert resumed.nfev == meco.minimize(fun, BOX, stop=Stop(target=target), **options).nfev < 90
+    assert resumed.nfev == meco.minimize(fun, BOX, stop=Stop(target=target), **options).nfev < 45
 
 
 def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
@@ -336,13 +336,13 @@ def test_streams_are_put_back_to_the_last_bit():
 
 @pytest.mark.parametrize(
     ("method", "told"),
-    [*((m, 57) for m in ("TR", "TR-ES", DEFAULT, "SHADE", "MA-ES", "MeCO")), (DEFAULT, 0), (DEFAULT, 80)],
+    [*((m, 27) for m in ("TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO")), (DEFAULT, 0), (DEFAULT, 40)],
 )
 def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, monkeypatch):
     def values(x):
         return (x * x).sum(axis=1), 1.0 - x[:, :2], x[:, :1] - x[:, 2:]
 
-    options = {"budget": 80, "seed": 1, "method": Method(method, pop_size=None if "TR" in method else 10)}
+    options = {"budget": 40, "seed": 1, "method": Method(method, pop_size=None if "TR" in method else 10)}
     search = meco.Optimizer(BOX, 2, 1, **options)
     while len(search.result.evaluations) < told:
         x = search.ask(told - len(search.result.evaluations))
@@ -367,7 +367,7 @@ def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, 
 
 
 def test_a_state_without_where_the_search_stood_is_told_again():
-    search = meco.Optimizer(BOX, budget=60, seed=1)
+    search = meco.Optimizer(BOX, budget=30, seed=1)
     for _ in range(20):
         x = search.ask()
         search.tell(x, (x * x).sum(axis=1))
@@ -377,4 +377,5 @@ def test_a_state_without_where_the_search_stood_is_told_again():
     points = search.ask()
     for state in (lost, damaged):
         assert_array_equal(meco.Optimizer.from_state(state).ask(), points)
-    assert unpack_state(hashlib.sha256(b"").digest()) is None
+    for content in (b"not a state", hashlib.sha256(b"").digest()):
+        assert unpack_state(content) is None

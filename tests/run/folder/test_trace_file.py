@@ -14,7 +14,7 @@ def fun(x):
     return x @ x, [1.0 - x[0]]
 
 
-def run(folder, method, budget=90, **options):
+def run(folder, method, budget=60, **options):
     return meco.minimize(fun, [(-5, 5)] * 3, budget=budget, method=method, seed=2, checkpoint=folder, **options)
 
 
@@ -44,7 +44,7 @@ def test_an_interrupted_run_leaves_the_same_file_in_the_end(tmp_path, method):
 
     def stopping(result):
         calls.append(result.nfev)
-        return result.nfev >= 40
+        return result.nfev >= 30
 
     run(tmp_path / "cut", method, callback=stopping)
     with open(tmp_path / "cut" / "trace.jsonl", "a") as file:

@@ -199,9 +199,9 @@ def test_an_odd_jury_is_overruled_wherever_calls_are_made(options):
         return 1e9 if x[2] > 4.5 or (x == x[0]).all() else honest(x)
 
     result = meco.minimize(
-        fun, BOX, method=DEFAULT, budget=70, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
+        fun, BOX, method=DEFAULT, budget=40, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
     )
-    assert (result.nfev, list(result.constraints), result.fun < 100) == (70, ["reach", "height"], True)
+    assert (result.nfev, list(result.constraints), result.fun < 100) == (40, ["reach", "height"], True)
 
 
 def test_a_function_that_cannot_make_up_its_mind_ends_the_run_all_the_same():
@@ -211,7 +211,7 @@ def test_a_function_that_cannot_make_up_its_mind_ends_the_run_all_the_same():
         return honest(x) if draw.random() < 0.5 else float(x @ x)
 
     for method in ("SHADE-FR", DEFAULT):
-        assert meco.minimize(fickle, BOX, method=method, budget=150, seed=1).nfev == 150
+        assert meco.minimize(fickle, BOX, method=method, budget=80, seed=1).nfev == 80
 
 
 def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
@@ -219,7 +219,7 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
         return 1e6 if x[0] < 2.0 else honest(x)
 
     for method in ("SHADE-FR", DEFAULT):
-        result = meco.minimize(fun, BOX, method=method, budget=150, seed=2, x0=[[3.0, 0.0, 0.0], [4.0, 1.0, 1.0]])
+        result = meco.minimize(fun, BOX, method=method, budget=80, seed=2, x0=[[3.0, 0.0, 0.0], [4.0, 1.0, 1.0]])
         assert (list(result.constraints), result.fun < 100) == (["reach", "height"], True)
 
 
@@ -253,7 +253,7 @@ def test_penalties_that_differ_are_never_the_answer_though_they_are_half_or_more
             return -1e9 - len(calls)
         return float(x @ x), [1.0 - x[0], x[1] - 3.0]
 
-    result = meco.minimize(fun, BOX, method=method, budget=150, seed=1)
+    result = meco.minimize(fun, BOX, method=method, budget=60, seed=1)
     assert len(result.constraints) == 2
     assert result.fun > 0
 
