@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ from meco.methods import build_engine
 ROOT = Path(meco.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION, BLOCK, MEMBERS = 500, 60, 10, 25
+
+
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text())
 
 
 def place(file):
@@ -40,7 +46,7 @@ def test_no_function_is_long():
     long = [
         f"{place(file)}: {node.name}, {body_lines(node)} lines"
         for file in FILES
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and body_lines(node) > LONGEST_FUNCTION
     ]
     assert long == []
@@ -69,7 +75,7 @@ def test_no_class_has_many_public_members():
     wide = {
         node.name
         for file in FILES
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.ClassDef) and len(public_members(node)) > MEMBERS
     }
     assert wide == WIDE, f"a class of more than {MEMBERS} public members asks for a part of its own"
@@ -86,7 +92,7 @@ def engine_classes():
 
 def own_members(cls):
     """What a class of this package has of its own."""
-    tree = ast.parse(Path(importlib.import_module(cls.__module__).__file__).read_text())
+    tree = tree_of(Path(importlib.import_module(cls.__module__).__file__))
     return next(
         public_members(node) for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls.__name__
     )

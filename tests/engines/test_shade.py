@@ -25,7 +25,7 @@ RULES = {
     "eps-vector": FixedEpsilon(per_constraint=True),
     "schedule": ScheduledEpsilon(),
 }
-SEEDS = range(6)
+SEEDS = range(3)
 SIZE, DIM, GENERATIONS = 12, 10, 50
 
 

@@ -301,7 +301,7 @@ PLAIN = (
 @pytest.mark.parametrize("name", [*RECORDS, *PLAIN])
 def test_whatever_is_given_is_used_or_refused_in_our_words(name):
     for value in (*WRONG, *(() if name == "budget" else (HUGE, -HUGE, math.inf, -math.inf, math.nan))):
-        for method in ("SHADE", DEFAULT, "TR-ES"):
+        for method in ("SHADE", DEFAULT):
             with suppress(MecoError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 given = RECORDS[name](value, method) if name in RECORDS else {name: value}
@@ -309,7 +309,7 @@ def test_whatever_is_given_is_used_or_refused_in_our_words(name):
                 meco.minimize(lambda x: float(x @ x), **options | given)
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES", DEFAULT])
+@pytest.mark.parametrize("method", ["TR", "TR-ES"])
 @pytest.mark.parametrize("batch", [13, 39, 40, 41, 64, 3000])
 @pytest.mark.parametrize("budget", [12, 100])
 def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):

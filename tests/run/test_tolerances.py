@@ -57,18 +57,23 @@ def test_most_of_a_small_budget_of_cobyqa_is_for_its_search():
     assert near.sum() > 10
 
 
+GIVEN = [
+    ({"tolerances": Tolerances(eq=0.5, ineq=0.25)}, [0.25, 0.25, 0.5]),
+    ({"tolerances": Tolerances(eq=[0.5], ineq=[0.25, 0.125])}, [0.25, 0.125, 0.5]),
+    ({"tolerances": Tolerances(eq={"level": 0.5}, ineq={"height": 0.125})}, [1e-8, 0.125, 0.5]),
+    ({"tolerances": {"level": 0.5, "height": 0.125}}, [1e-8, 0.125, 0.5]),
+    ({"tolerances": 0.25}, [0.25, 0.25, 0.25]),
+    ({}, [1e-8, 1e-8, 1e-4]),
+]
+
+
 @pytest.mark.parametrize(
-    ("tolerances", "wanted"),
+    ("tolerances", "wanted", "method"),
     [
-        ({"tolerances": Tolerances(eq=0.5, ineq=0.25)}, [0.25, 0.25, 0.5]),
-        ({"tolerances": Tolerances(eq=[0.5], ineq=[0.25, 0.125])}, [0.25, 0.125, 0.5]),
-        ({"tolerances": Tolerances(eq={"level": 0.5}, ineq={"height": 0.125})}, [1e-8, 0.125, 0.5]),
-        ({"tolerances": {"level": 0.5, "height": 0.125}}, [1e-8, 0.125, 0.5]),
-        ({"tolerances": 0.25}, [0.25, 0.25, 0.25]),
-        ({}, [1e-8, 1e-8, 1e-4]),
+        *((*given, "SHADE-FR") for given in GIVEN),
+        *((*given, method) for given in GIVEN[2::3] for method in (DEFAULT, "TR-ES", "COLSHADE")),  # read alike for all
     ],
 )
-@pytest.mark.parametrize("method", ["SHADE-FR", DEFAULT, "TR-ES", "COLSHADE"])
 def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, method):
     result = meco.minimize(named, BOX, **{**QUICK, "method": method}, **tolerances)
     assert [c.tolerance for c in result.constraints.values()] == wanted

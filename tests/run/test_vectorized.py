@@ -36,20 +36,35 @@ def test_a_small_budget_is_spent_one_by_one_as_before():
 
 
 def test_a_batch_that_is_given_is_kept():
-    _, calls = count_calls(budget=1600, workers=Workers(vectorized=True, batch=3))
+    _, calls = count_calls(budget=400, workers=Workers(vectorized=True, batch=3))
     assert sorted(set(calls))[:2] == [1, 3] or set(calls) >= {3}
 
 
+def seconds_of(count, each):
+    """What a run of so many points knows that took so many seconds each."""
+    known = CallSeconds()
+    for _ in range(count):
+        known.add(each)
+    return known
+
+
 def test_a_function_of_microseconds_is_told_which_methods_are_made_for_it():
-    result, _ = count_calls(budget=2400, workers=Workers(vectorized=True))
+    (said,) = seconds_of(3000, 1e-5).advise("TR")
+    assert "a point of fun takes 10 microseconds" in said
+    assert "SHADE-FR or COLSHADE, which are made for such functions" in said
+    assert seconds_of(3000, 1e-5).advise("SHADE-FR") == []
+
+
+def test_the_result_says_it(monkeypatch):
+    monkeypatch.setattr("meco.run.quick_calls.QUICK_SECONDS", 1e9)  # however busy the machine is
+    monkeypatch.setattr("meco.run.quick_calls.ENOUGH_CALLS", 60)
+    result, _ = count_calls(budget=60, workers=Workers(vectorized=True))
     assert "which are made for such functions" in result.message
-    other, _ = count_calls(budget=2400, method="SHADE-FR", workers=Workers(vectorized=True))
+    other, _ = count_calls(budget=60, method="SHADE-FR", workers=Workers(vectorized=True))
     assert "made for such functions" not in other.message
 
 
 def test_slow_functions_and_short_runs_are_told_nothing():
-    slow = CallSeconds()
-    for _ in range(3000):
-        slow.add(0.01)
-    assert slow.advise("TR") == []
+    assert seconds_of(3000, 0.01).advise("TR") == []
+    assert seconds_of(1000, 1e-5).advise("TR") == []
     assert CallSeconds().advise("TR") == []

@@ -78,9 +78,9 @@ def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
     same(resumed, undisturbed(method))
 
 
-def test_known_and_starting_points_are_resumed_with_the_run(tmp_path, method="TR-ES"):
+def test_known_and_starting_points_are_resumed_with_the_run(tmp_path):
     known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
-    more = options(method, evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
+    more = options("TR-ES", evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
     meco.minimize(broken_off(fun, 20), BOX, checkpoint=tmp_path / "run", **more)
     resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **more)
     same(resumed, meco.minimize(fun, BOX, **more))
