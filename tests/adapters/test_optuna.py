@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -161,12 +162,15 @@ def test_several_objectives_are_refused():
 
 
 def test_parallel_trials_each_have_a_search_and_learn_from_all():
-    def slow(trial):
+    first = threading.Barrier(4)
+
+    def together(trial):
         value = corner(trial)
-        time.sleep(0.005)
+        if trial.number < 4:
+            first.wait(60)
         return value
 
-    found = study(slow, trials=60, n_jobs=4)
+    found = study(together, trials=60, n_jobs=4)
     assert len(found.sampler._searches) > 1
     assert found.best_value == pytest.approx(1.0, abs=0.05)
     assert len({tuple(t.params.values()) for t in found.trials}) > 50  # hardly any twice

@@ -19,22 +19,28 @@ from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
 from meco.errors import MecoError
 
-SCRIPT = """
+GATED = """
 import os, sys, time
 from meco.bench.run import groups, runner
-from meco.bench.run.executors import start_executor
-from meco.bench.plan.contender import Contender
-from meco.bench.plan.experiment import Experiment
-from meco.bench.run.result_store import ResultStore
 
 
-def slowly(task):
-    time.sleep(float(os.environ.get("SECONDS_OF_A_TASK", 0)))
+def gated(task):
+    made = groups.__dict__.setdefault("MADE", [])  # of this process, also where this function is sent by value
+    while len(made) >= 2 and not os.path.exists(os.environ["GATE"]):
+        time.sleep(0.01)
+    made.append(task)
     return groups.run_group(task)
 
 
 if __name__ == "__main__":
-    groups.LOCKSTEP_RUNS, runner.run_group = 2, slowly
+    groups.LOCKSTEP_RUNS, runner.run_group = 2, gated
+"""
+SCRIPT = f"""{GATED}
+    from meco.bench.run.executors import start_executor
+    from meco.bench.plan.contender import Contender
+    from meco.bench.plan.experiment import Experiment
+    from meco.bench.run.result_store import ResultStore
+
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
     workers = start_executor(sys.argv[1], 2)
@@ -43,6 +49,11 @@ if __name__ == "__main__":
             print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
     finally:
         workers.close()
+"""
+COMMAND = f"""{GATED}
+    from meco.cli import main
+
+    sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -55,13 +66,21 @@ def undisturbed(tmp_path_factory):
         return store.contents().digest
 
 
-def start(tmp_path, executor, pause=0.15):
-    """A campaign of 24 tasks, each of which waits so many seconds first."""
+def start(tmp_path, executor):
+    """A campaign of 24 tasks; each process makes two of them, and the others once the gate is open."""
+    return start_gated(tmp_path, SCRIPT, executor, str(tmp_path / "out"))
+
+
+def start_gated(tmp_path, code, *words):
     script = tmp_path / "campaign.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), executor, str(tmp_path / "out")]
-    environment = {**os.environ, "SECONDS_OF_A_TASK": str(pause)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    script.write_text(code)
+    environment = {**os.environ, "GATE": str(tmp_path / "gate")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, str(script), *words], env=environment, **pipes)
+
+
+def open_gate(tmp_path):
+    (tmp_path / "gate").touch()
 
 
 def stored(tmp_path) -> int:
@@ -102,13 +121,14 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 
 @linux
 def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undisturbed):
-    process = start(tmp_path, "processes", pause=1.0)  # it cannot end before it is killed
+    process = start(tmp_path, "processes")  # it cannot end before it is killed
     wait_for(tmp_path, process, 4)
     orphans = worker_processes(process.pid)
     process.kill()
     process.wait()
     assert stored(tmp_path) < 48
-    again = start(tmp_path, "processes", pause=0.0)
+    open_gate(tmp_path)
+    again = start(tmp_path, "processes")
     out, _ = again.communicate(timeout=300)
     assert out.split() == ["48", undisturbed]
     end = time.monotonic() + 120
@@ -123,6 +143,7 @@ def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed):
     wait_for(tmp_path, process, 2)
     if workers := worker_processes(process.pid):
         os.kill(workers[-1], signal.SIGKILL)
+    open_gate(tmp_path)
     out, _ = process.communicate(timeout=300)
     assert out.split() == ["48", undisturbed]
 
@@ -144,6 +165,7 @@ def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed
         time.sleep(rng.uniform(0.0, 1.0))
         process.kill()
         process.wait()
+    open_gate(tmp_path)
     out, err = start(tmp_path, "dask").communicate(timeout=300)
     assert out.split() == ["48", undisturbed], err
 
@@ -156,22 +178,23 @@ def test_a_killed_dask_worker_loses_nothing(tmp_path, undisturbed):
     wait_for(tmp_path, process, 2)
     if workers := worker_processes(process.pid):
         os.kill(workers[-1], signal.SIGKILL)
+    open_gate(tmp_path)
     out, err = process.communicate(timeout=300)
     assert out.split() == ["48", undisturbed], err
 
 
 @linux
 def test_sigterm_ends_the_command_cleanly_and_the_same_command_goes_on(tmp_path):
-    command = [sys.executable, "-m", "meco", "bench", "--problem", "C01", "C04", "C06", "--methods", "SHADE", "MA-ES"]
-    command += ["--dim", "30", "--runs", "30", "--out", str(tmp_path / "out"), "--no-report", "--workers", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = ["bench", "--problem", "C01", "C04", "C06", "--methods", "SHADE", "MA-ES", "--budget", "100", "--dim", "10"]
+    words += ["--runs", "4", "--out", str(tmp_path / "out"), "--no-report", "--workers", "2"]
+    process = start_gated(tmp_path, COMMAND, *words)
     wait_for(tmp_path, process, 1)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 128 + signal.SIGTERM, err
     assert "the same command goes on" in err
-    kept = stored(tmp_path)
-    assert 0 < kept < 180
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "180 of 180 runs" in done.stdout
+    assert 0 < stored(tmp_path) < 24
+    open_gate(tmp_path)
+    out, err = start_gated(tmp_path, COMMAND, *words).communicate(timeout=300)
+    assert "24 of 24 runs" in out, err
     assert (tmp_path / "out" / STORE_FILE).is_file()

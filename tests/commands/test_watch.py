@@ -60,7 +60,7 @@ def serving(folder):
 
 
 def get(address, path, host=None):
-    connection = http.client.HTTPConnection(*address, timeout=10)
+    connection = http.client.HTTPConnection(*address, timeout=60)
     connection.request("GET", path, headers={} if host is None else {"Host": host})
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
@@ -240,7 +240,7 @@ def test_a_host_without_a_port_is_this_machine_too(folder, host):
 def test_a_second_host_header_and_a_port_that_is_none_are_refused(folder):
     with serving(folder) as address:
         assert get(address, "/", "127.0.0.1:evil.com")[0] == 403
-        connection = http.client.HTTPConnection(*address, timeout=10)
+        connection = http.client.HTTPConnection(*address, timeout=60)
         connection.putrequest("GET", "/", skip_host=True)
         for host in ("localhost", "evil.com"):
             connection.putheader("Host", host)
@@ -250,7 +250,7 @@ def test_a_second_host_header_and_a_port_that_is_none_are_refused(folder):
 
 def test_no_page_of_others_may_frame_it_or_guess_its_type(folder):
     with serving(folder) as address:
-        connection = http.client.HTTPConnection(*address, timeout=10)
+        connection = http.client.HTTPConnection(*address, timeout=60)
         connection.request("GET", "/")
         answer = connection.getresponse()
         assert answer.getheader("X-Content-Type-Options") == "nosniff"
@@ -261,7 +261,7 @@ def test_half_a_request_is_dropped_and_too_many_are_turned_away(folder, monkeypa
     monkeypatch.setattr("meco.commands.watch.MOST_REQUESTS", 4)
     monkeypatch.setattr("meco.commands.watch.Page.timeout", 0.3)
     with serving(folder) as address:
-        half = [socket.create_connection(address, timeout=10) for _ in range(8)]
+        half = [socket.create_connection(address, timeout=60) for _ in range(8)]
         for each in half:
             each.sendall(b"GET / HT")
         for each in half:
@@ -273,7 +273,7 @@ def test_half_a_request_is_dropped_and_too_many_are_turned_away(folder, monkeypa
 def test_an_honest_client_is_answered_while_others_send_half_requests(folder, monkeypatch):
     monkeypatch.setattr("meco.commands.watch.MOST_REQUESTS", 4)
     with serving(folder) as address:
-        half = [socket.create_connection(address, timeout=10) for _ in range(12)]
+        half = [socket.create_connection(address, timeout=60) for _ in range(12)]
         for each in half:
             each.sendall(b"GET / HT")
         assert [get(address, "/")[0] for _ in range(3)] == [200] * 3
@@ -287,7 +287,7 @@ def test_however_many_ask_one_reads(folder):
 
     def read(path):
         reads.append(path)
-        gate.wait(10)
+        gate.wait(60)
         return {"quiet": None}
 
     follower = Follower(folder, read)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -55,22 +54,6 @@ def test_a_handler_of_the_application_stays_in_charge():
     finally:
         signal.signal(signal.SIGINT, before)
     assert (result.nfev, len(heard)) == (20, 20)
-
-
-@posix
-def test_a_function_that_forks_answers_once():
-    def forks(x):
-        child = os.fork()
-        if child:
-            os.waitpid(child, 0)
-        else:
-            time.sleep(0.01)
-        return float(x @ x)
-
-    method = meco.Method("SHADE-FR", pop_size=20)
-    result = meco.minimize(forks, [(-5, 5)] * 2, method=method, budget=40, seed=1, workers=2)
-    assert result.run.nfail == 0
-    np.testing.assert_array_equal(result.evaluations.f, [float(x @ x) for x in result.evaluations.x])
 
 
 @posix

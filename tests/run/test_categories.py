@@ -1,11 +1,11 @@
 """Categories: one of several values, ordered or not, by name at every door, and learnt by the models."""
 
 import json
-import os
 
 import numpy as np
 import pytest
 
+from interruption import kill_run
 from meco import Checkpoint, Optimizer, Variable, Workers, minimize
 from meco.cli import main
 from meco.core.categories import Categories
@@ -164,18 +164,7 @@ def test_a_killed_run_goes_on_bit_for_bit_and_can_be_watched(tmp_path):
     from meco.commands.run_status import read_run_status
 
     expected = minimize(fun, BOUNDS, budget=36, seed=1)
-    pid = os.fork()
-    if pid == 0:
-        calls = []
-
-        def killed(d):
-            calls.append(d)
-            return os.kill(os.getpid(), 9) if len(calls) == 31 else fun(d)
-
-        killed.__qualname__ = fun.__qualname__
-        minimize(killed, BOUNDS, budget=36, seed=1, checkpoint=tmp_path / "run")
-        os._exit(0)
-    os.waitpid(pid, 0)
+    kill_run(lambda fun: minimize(fun, BOUNDS, budget=36, seed=1, checkpoint=tmp_path / "run"), fun, 30)
     assert read_run_status(tmp_path / "run")["best"]["shown"][0] in PRICE
     result = minimize(fun, BOUNDS, checkpoint=Checkpoint(tmp_path / "run", resume=True))
     np.testing.assert_array_equal(result.evaluations.x, expected.evaluations.x)

@@ -1,11 +1,10 @@
 """cheap=: no call outside of them, nothing of the budget, with every method and through every door."""
 
-import os
-
 import numpy as np
 import pytest
 
 import meco
+from interruption import kill_run
 from meco import Checkpoint, Optimizer, Variable, Workers, minimize
 from meco.cli import main
 from meco.errors import InvalidInput
@@ -125,17 +124,9 @@ def test_a_set_without_points_costs_no_call():
 
 
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
-    whole, killed = Recorder(), Recorder()
-    expected = minimize(whole, BOUNDS, budget=40, seed=1, cheap=thin_shell)
-    pid = os.fork()
-    if pid == 0:
-        killed.__class__.__call__, call = (
-            lambda self, x: os.kill(os.getpid(), 9) if len(self.points) == 27 else call(self, x),
-            killed.__class__.__call__,
-        )
-        minimize(killed, BOUNDS, budget=40, seed=1, cheap=thin_shell, checkpoint=tmp_path / "run")
-        os._exit(0)
-    os.waitpid(pid, 0)
+    options = {"budget": 40, "seed": 1, "cheap": thin_shell}
+    expected = minimize(Recorder(), BOUNDS, **options)
+    kill_run(lambda fun: minimize(fun, BOUNDS, checkpoint=tmp_path / "run", **options), Recorder(), 27)
     result = minimize(Recorder(), BOUNDS, cheap=thin_shell, checkpoint=Checkpoint(tmp_path / "run", resume=True))
     np.testing.assert_array_equal(result.evaluations.x, expected.evaluations.x)
     with pytest.raises(InvalidInput, match="its cheap is"):

@@ -1,12 +1,12 @@
 """Answers of which only a part is known: they teach, they count in the order, and runs with them go on bit for bit."""
 
-import os
 from functools import cache
 
 import numpy as np
 import pytest
 
 import meco
+from interruption import kill_run
 from meco import Checkpoint, Optimizer, Workers, minimize
 from meco.run.calling.answers import Answer, Fault, check_finite, read_answer, read_rows
 
@@ -156,18 +156,7 @@ def test_an_objective_may_be_left_out_of_tell():
 
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
     expected = minimize(staged_by_name, BOUNDS, budget=40, seed=1)
-    pid = os.fork()
-    if pid == 0:
-        calls = []
-
-        def killed(x):
-            calls.append(x)
-            return os.kill(os.getpid(), 9) if len(calls) == 25 else staged_by_name(x)
-
-        killed.__qualname__ = staged_by_name.__qualname__
-        minimize(killed, BOUNDS, budget=40, seed=1, checkpoint=tmp_path / "run")
-        os._exit(0)
-    os.waitpid(pid, 0)
+    kill_run(lambda fun: minimize(fun, BOUNDS, budget=40, seed=1, checkpoint=tmp_path / "run"), staged_by_name, 24)
     result = minimize(staged_by_name, BOUNDS, checkpoint=Checkpoint(tmp_path / "run", resume=True))
     np.testing.assert_array_equal(result.evaluations.x, expected.evaluations.x)
     np.testing.assert_array_equal(result.evaluations.f, expected.evaluations.f)
