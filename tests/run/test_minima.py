@@ -17,7 +17,7 @@ def two_wells(x):
 
 
 def test_minima_are_distinct_best_first_and_their_starts_add_up():
-    result = meco.minimize(two_wells, BOX, budget=300, seed=3)
+    result = meco.minimize(two_wells, BOX, budget=200, seed=3)
     assert (result.minima[0].x == result.x).all()
     assert result.minima[0].f == result.fun
     assert [m.f for m in result.minima] == sorted(m.f for m in result.minima)
@@ -28,7 +28,7 @@ def test_minima_are_distinct_best_first_and_their_starts_add_up():
 
 
 def test_the_evidence_counts_the_starts_that_agree():
-    result = meco.minimize(lambda x: float(x @ x), BOX, budget=300, seed=1)
+    result = meco.minimize(lambda x: float(x @ x), BOX, budget=200, seed=1)
     assert result.run.starts > 1
     assert result.run.evidence.startswith(f"All {sum(m.starts for m in result.minima)} starts ended at this minimum")
     assert "no proof" in result.run.evidence
