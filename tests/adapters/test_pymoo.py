@@ -58,13 +58,13 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def test_feasible_means_what_pymoo_means():
-    found = minimize(G3(n_var=3), MeCO(), ("n_eval", 300), seed=1)
+    found = minimize(G3(n_var=3), MeCO(), ("n_eval", 120), seed=1)
     assert abs(found.H[0]) <= 1e-4
     assert found.algorithm.search.result.feasible
 
 
 def test_whole_numbers_arrive_as_such():
-    found = minimize(Lattice(), MeCO(), ("n_eval", 120), seed=1)
+    found = minimize(Lattice(), MeCO(), ("n_eval", 60), seed=1)
     np.testing.assert_array_equal(found.X, [3, -1])
 
 

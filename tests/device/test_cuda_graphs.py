@@ -25,7 +25,7 @@ from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
 from meco.method_record import as_method_record
-from meco.problems.generated import GENERATED, make_batch
+from meco.problems.generated import GENERATED, Family, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
@@ -173,7 +173,31 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     assert recorded == []
 
 
-@pytest.mark.parametrize("family", sorted(GENERATED))
+def kinds(family):
+    """What a family is made of: of a mission its own formula."""
+    made = GENERATED[family]
+    if not isinstance(made, Family):
+        return {type(made).__name__}
+    blocks = (kind for kind, _ in made.inequalities + made.equalities)
+    return {*made.objective, *blocks, made.failing, made.whole, made.simulator, made.noise}
+
+
+def with_new_kinds():
+    """Families in each of which there is something that is in none before."""
+    seen, found = set(), []
+    for family in sorted(GENERATED):
+        if kinds(family) - seen:
+            found.append(family)
+            seen |= kinds(family)
+    return found
+
+
+NEW = with_new_kinds()
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=() if name in NEW else pytest.mark.slow) for name in sorted(GENERATED)]
+)
 def test_generated_problems_are_recorded_too_unless_chance_disturbs_them(recorded, family):
     rng, problems = DeviceStreams(1, 2, "cpu"), make_batch(family, range(2)).problems
     evaluator = Evaluator.on(problems, 60, 2, rng.xp, "cpu", rng)
