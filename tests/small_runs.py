@@ -1,6 +1,8 @@
-"""A run of forty evaluations, what it minimizes, and a function that remembers where it was called."""
+"""A run of forty evaluations, what it minimizes, a function that remembers its calls, a command without extras."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -37,3 +39,12 @@ def noted(fun):
 
     call.seen = seen
     return call
+
+
+def run_command_without(packages, *words):
+    """Run a command of MeCO in a new interpreter that cannot import these packages; what it printed."""
+    hidden = "".join(f"sys.modules[{name!r}] = None\n" for name in packages)
+    code = f"import sys\n{hidden}from meco.cli import main\nsys.exit(main({list(words)!r}))\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -91,7 +91,7 @@ def stored(tmp_path) -> int:
         return 0
 
 
-def wait_for(tmp_path, process, count, seconds=120):
+def wait_for(tmp_path, process, count, seconds=300):
     end = time.monotonic() + seconds
     while stored(tmp_path) < count and process.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
@@ -138,14 +138,16 @@ def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undi
 
 
 @linux
-def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed):
-    process = start(tmp_path, "processes")
+@pytest.mark.parametrize("executor", ["processes", pytest.param("dask", marks=pytest.mark.slow)])
+def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed, executor):
+    if executor == "dask":
+        pytest.importorskip("distributed")
+    process = start(tmp_path, executor)
     wait_for(tmp_path, process, 2)
-    if workers := worker_processes(process.pid):
-        os.kill(workers[-1], signal.SIGKILL)
+    os.kill(worker_processes(process.pid)[-1], signal.SIGKILL)
     open_gate(tmp_path)
-    out, _ = process.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed]
+    out, err = process.communicate(timeout=300)
+    assert out.split() == ["48", undisturbed], err
 
 
 @linux
@@ -167,19 +169,6 @@ def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed
         process.wait()
     open_gate(tmp_path)
     out, err = start(tmp_path, "dask").communicate(timeout=300)
-    assert out.split() == ["48", undisturbed], err
-
-
-@linux
-@pytest.mark.slow
-def test_a_killed_dask_worker_loses_nothing(tmp_path, undisturbed):
-    pytest.importorskip("distributed")
-    process = start(tmp_path, "dask")
-    wait_for(tmp_path, process, 2)
-    if workers := worker_processes(process.pid):
-        os.kill(workers[-1], signal.SIGKILL)
-    open_gate(tmp_path)
-    out, err = process.communicate(timeout=300)
     assert out.split() == ["48", undisturbed], err
 
 

@@ -27,6 +27,7 @@ from meco.cli import main
 from meco.learn.paper import presets
 from meco.methods import METHODS
 from meco.problems.suite import get_problem
+from small_runs import run_command_without
 
 
 def test_every_experiment_has_an_entry_the_papers_first():
@@ -311,17 +312,9 @@ def test_a_missing_method_is_told_at_the_end_and_the_rest_is_there(tmp_path, cap
 
 
 def test_a_campaign_needs_numpy_alone(tmp_path):
-    code = (
-        "import sys\n"
-        "for name in ('scipy', 'matplotlib', 'torch', 'distributed', 'dask', 'rich', 'pymoo', 'cma'):\n"
-        "    sys.modules[name] = None\n"
-        "from meco.cli import main\n"
-        "sys.exit(main(['bench', '--problem', 'C01', '--methods', 'SHADE', 'MA-ES', 'MeCO-u', '--runs', '2', "
-        f"'--budget', '100', '--executor', 'serial', '--out', {str(tmp_path / 'out')!r}, '--no-report']))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "6 of 6 runs" in done.stdout
+    words = "bench --problem C01 --methods SHADE MA-ES MeCO-u --runs 2 --budget 100 --executor serial --no-report"
+    extras = ("scipy", "matplotlib", "torch", "distributed", "dask", "rich", "pymoo", "cma")
+    assert "6 of 6 runs" in run_command_without(extras, *words.split(), "--out", str(tmp_path / "out"))
 
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
@@ -24,6 +23,7 @@ from meco.bench.run.runner import run_campaign
 from meco.figures import svg
 from meco.figures.panel import Axis, BoxPlot, Dot, Line, Panel, Spot, Tile
 from meco.figures.table import Cell, Column, Table, to_csv, to_html, to_latex, to_markdown
+from small_runs import run_command_without
 
 pytest.importorskip("scipy")
 
@@ -106,14 +106,8 @@ def test_without_cairosvg_the_report_says_how_to_get_pdf(folder, monkeypatch):
 def test_the_page_needs_numpy_alone(folder, tmp_path):
     """What needs SciPy, the significance tests, is left out and the page says so."""
     shutil.copy(folder / "results.sqlite", tmp_path)
-    code = (
-        "import sys\n"
-        "for name in ('scipy', 'matplotlib', 'cairosvg', 'torch', 'rich'): sys.modules[name] = None\n"
-        "from meco.cli import main\n"
-        f"sys.exit(main(['report', {str(tmp_path)!r}, '--page-only']))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    extras = ("scipy", "matplotlib", "cairosvg", "torch", "rich")
+    run_command_without(extras, "report", str(tmp_path), "--page-only")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="small-ranks"' in text
     assert "pairs: a significance test needs scipy" in text
