@@ -68,7 +68,7 @@ def test_other_methods_search_them_as_whole_numbers(method):
 
 @pytest.mark.parametrize("workers", [Workers(2, batch=4), Workers(2, asynchronous=True)])
 def test_workers_search_them_together(workers):
-    result = minimize(fun, BOUNDS, budget=80, seed=1, workers=workers)
+    result = minimize(fun, BOUNDS, budget=120, seed=1, workers=workers)
     assert result.fun == pytest.approx(BEST, abs=0.05)
 
 
