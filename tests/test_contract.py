@@ -12,7 +12,14 @@ from meco.errors import InvalidInput, MissingData, MissingExtra
 from meco.policies.policy import ConstantPolicy
 from meco.testing import CHECKS, MethodContract, Subject, check_method
 
-BUDGETS = {"COBRA": 19, "SACOBRA": 19, "TR": 31, "TR-ES": 31, "MeCO-TR": 31}  # a model for each evaluation
+BUDGETS = {
+    "COBRA": 19,
+    "SACOBRA": 19,
+    "TR": 31,
+    "TR-ES": 31,
+    "MeCO-TR": 31,
+    "COBYQA": 31,
+}  # a model for each evaluation
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
 BEYOND_THE_START |= {"TR": 30, "MeCO-TR": 30}  # whose first design is as small as the budget wants
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one

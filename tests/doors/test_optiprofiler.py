@@ -34,7 +34,9 @@ def test_where_a_bound_is_missing_the_box_is_around_the_start():
     np.testing.assert_allclose(high, [10.5, 27.0])
 
 
-@pytest.mark.parametrize("feature", ["plain", "random_nan", "unrelaxable_constraints"])
+@pytest.mark.parametrize(
+    "feature", ["plain", *(pytest.param(f, marks=pytest.mark.slow) for f in ("random_nan", "unrelaxable_constraints"))]
+)
 def test_its_benchmark_takes_our_methods(feature, tmp_path, monkeypatch):
     optiprofiler = pytest.importorskip("optiprofiler")
     monkeypatch.chdir(tmp_path)

@@ -52,11 +52,17 @@ def observed(family, dim, xp=np, seeds=(1, 2), moments=10):
 @pytest.mark.parametrize(
     "family", ["ripples-ring", "bowl-fails", "bowl-free", "bowl-planes", "bowl-whole", "bowl-empty"]
 )
-def test_features_are_bounded_and_of_each_run_alone(family):
+def test_features_are_bounded(family):
     s = observed(family, 3, moments=6)
     assert s.shape == (6, 2, len(SEEN.names))
     assert np.all(np.abs(s) <= SEEN.bound)
-    assert_array_equal(s[:, 1], observed(family, 3, seeds=(2,), moments=6)[:, 0])
+
+
+@pytest.mark.parametrize("family", ["ripples-ring", "bowl-fails"])
+def test_features_are_of_each_run_alone(family):
+    assert_array_equal(
+        observed(family, 3, moments=4)[:, 1], observed(family, 3, seeds=(2,), moments=4)[:, 0]
+    )  # what differs between runs in lockstep: constraints, and which of them fail
 
 
 def test_features_are_the_same_on_torch():
