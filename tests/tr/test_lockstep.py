@@ -43,7 +43,7 @@ def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
         assert np.all(engine.region.restart_index > 0)
 
 
-@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("share", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_rows_stay_apart_when_offspring_come_at_random(share):
     together, _ = visited("TR-ES", PROBLEMS["holes"], 50, seeds=[3, 4], share=share)
     for b in range(2):
@@ -66,11 +66,14 @@ def whole_numbers(dim):
 
 
 @every_library
-@pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])  # its first steps are TR's
-def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
+@pytest.mark.parametrize(
+    ("method", "steps"),
+    [("TR-ES", 2), *(pytest.param(method, 6, marks=pytest.mark.slow) for method in ("TR-ES", "TR"))],
+)  # the first steps of TR-ES are those of TR
+def test_the_first_steps_are_numpys_on_other_libraries(method, steps, xp):
     problem = meco.get_problem("corner", 4)
     ours, theirs = (
-        visited(method, problem, 15, seeds=[1, 2], xp=library)[0] for library in (np, xp)
+        visited(method, problem, 9 + steps, seeds=[1, 2], xp=library)[0] for library in (np, xp)
     )  # nine before the models
     assert_allclose(theirs, ours, atol=1e-9)
 

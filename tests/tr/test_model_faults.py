@@ -9,7 +9,7 @@ from searches import METHODS, visited
 import meco
 
 GROUPS = [(2, 1, 0), (3, 2, 1), (4, 3, 0), (5, 0, 1), (6, 2, 2)]  # variables, inequalities, equalities
-FEW, MANY = 21, 100  # problems of a group: three of each kind in every run, and more where there is time
+FEW, MANY = 7, 100  # problems of a group: one of each kind in every run, and more where there is time
 KINDS = ("failing at random", "failing region", "NaN", "huge", "flat", "stepped", "all of it")
 
 
@@ -117,7 +117,7 @@ def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method):
     assert np.mean(np.isinf(ratio)) < 0.4
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_a_failed_point_is_not_asked_for_again(seed):
     """The half-space keeps the step from the nearest failure alone; the region must shrink before the others."""
     points, engine = visited("TR", clean_and_failing(seed, "beside the optimum")[1], 120)
