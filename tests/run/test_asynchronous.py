@@ -21,7 +21,9 @@ from meco.run.folder.reader import load_run
 from meco.run.log.log_file import read_log
 
 BOX = [(-2.0, 2.0)] * 4
-FAMILY = ["TR", "TR-ES", "MeCO-TR"]
+one_of_family = pytest.mark.parametrize(
+    "method", ["TR-ES", *(pytest.param(method, marks=pytest.mark.slow) for method in ("TR", "MeCO-TR"))]
+)  # which has all of TR, and is what MeCO-TR steers
 
 
 def fun(x):
@@ -50,7 +52,7 @@ def follow(search, draw, told=None):
     return search.result
 
 
-@pytest.mark.parametrize("method", FAMILY)
+@one_of_family
 def test_every_free_worker_gets_a_point_at_once_and_none_that_is_out(method):
     search = meco.Optimizer(BOX, 1, budget=90, method=method, seed=1, workers=Workers(batch=8, asynchronous=True))
     draw = np.random.default_rng(1)
@@ -64,7 +66,7 @@ def test_every_free_worker_gets_a_point_at_once_and_none_that_is_out(method):
         search.tell(one, *values(one))
 
 
-@pytest.mark.parametrize("method", FAMILY)
+@one_of_family
 @pytest.mark.parametrize(
     "batch", [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(32, marks=pytest.mark.slow)]
 )

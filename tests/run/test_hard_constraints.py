@@ -15,6 +15,7 @@ from small_runs import noted
 BOX = [(-2.0, 2.0)] * 3
 TRIANGLE = np.array([[1.0, 2.0], [1.0, -2.0], [-1.0, -2.0]])
 SIDES = np.array([6.0, 2.0, -2.0])
+some_seeds = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 
 
 def target(x):
@@ -63,7 +64,7 @@ def test_rows_with_two_sides_equalities_and_other_constraints_between_find_their
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("seed", range(3))
+@some_seeds
 def test_no_point_outside_linear_constraints_is_evaluated_where_that_is_forbidden(seed, batch):
     fun = noted(target)
     limits = meco.LinearConstraint(TRIANGLE, ub=SIDES, keep_feasible=True)
@@ -98,7 +99,7 @@ def disc(x):
     return {"f": float(-x[0] - x[1]), "g": {"disc": float(x @ x - 1.0), "soft": x[0] - 0.9}}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@some_seeds
 def test_models_keep_a_search_inside_a_constraint_almost_always(seed):
     """Of 100 evaluations around an optimum on the border a few cross it, by little."""
     fun = noted(disc)

@@ -33,8 +33,14 @@ def planes(dim, n_ineq=20, n_eq=0):
     return meco.Problem(f"planes {dim}", np.full(dim, -2.0), np.full(dim, 2.0), n_ineq, n_eq, formula)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 10, 30])
-@both
+@pytest.mark.parametrize(
+    ("method", "dim"),
+    [
+        *(("TR-ES", dim) for dim in (1, 2, 3, 10, 30)),  # which has all of TR
+        ("TR", 3),
+        *(pytest.param("TR", dim, marks=pytest.mark.slow) for dim in (1, 2, 10, 30)),
+    ],
+)
 def test_any_number_of_variables_with_twenty_constraints(method, dim):
     problem, budget = planes(dim), 2 * dim + 31  # TR-ES comes to several planes at once from outside
     points, _ = visited(method, problem, budget)
@@ -64,7 +70,7 @@ def test_a_thousand_constraints(method):
 @pytest.mark.parametrize(
     ("name", "within"), [("sphere", 1e-8), ("tilted", 1e-4), ("ring", 2e-4), ("corner", 1e-4)]
 )  # an equality may be missed by its tolerance
-@both
+@pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])
 def test_known_optima_are_found(method, name, within):
     problem = meco.get_problem(name, 4)
     for result in meco.solve(method, problem, 120, seeds=[1, 2]):
