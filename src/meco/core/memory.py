@@ -84,7 +84,7 @@ def _restore_part(like: Any, left: Record, name: str, grows: bool = False) -> An
 
 
 def _pop_value(like: Any, left: Record, name: str, grows: bool) -> Any:
-    """Take the value of this name out of left; it must have the type and shape of like, or fewer rows where it grows."""
+    """Take the value of this name out of left; it must have type and shape of like, or fewer rows where it grows."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
     value, there = left.pop(name), flatten(like)[""]
