@@ -79,14 +79,14 @@ def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]
 
 def to_html(table: Table) -> str:
     """The table for the page: sortable, its first column a row heading."""
-    heads = "".join(map(_html_head, table.columns))
     named = any(column.label for column in table.columns)
+    heads = f"<thead><tr>{''.join(map(_html_head, table.columns))}</tr></thead>" if named else ""
     body = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.rows)
     foot = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.footer)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
         f"<table{_class_attribute('wide' if table.wide else '')}><caption>{escape(table.title)}</caption>"
-        f"{f'<thead><tr>{heads}</tr></thead>' if named else ''}<tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
+        f"{heads}<tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
     )
 
 
