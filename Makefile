@@ -53,7 +53,7 @@ docs: $(VENV)/.docs ## Build the documentation into site/
 serve-docs: $(VENV)/.docs ## Serve the documentation while writing it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-screens: docs ## Take the screenshots that the documentation shows (needs chromium)
+screens: docs $(VENV)/.demo ## Take the screenshots that the documentation shows (needs chromium)
 	$(BIN)/python -m tools.screenshots
 
 bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
@@ -70,11 +70,11 @@ $(VENV)/bin/python:
 	$(PIP) install --upgrade "pip>=25.1"
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e ".[cli,plot]"
+	$(PIP) install -c constraints.txt -e ".[cli]" --group demo
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e ".[peers]" --group docs
+	$(PIP) install -c constraints.txt -e . --group docs
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

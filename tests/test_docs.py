@@ -105,3 +105,10 @@ def test_the_table_of_old_names_leads_to_modules_that_are_there():
     named = [name for row in rows for name in re.findall(r"`([^`]+\.py)`", row)]
     assert len(named) > 100
     assert [name for name in named if not (ROOT / "src" / "meco" / name).is_file()] == []
+
+
+def test_every_test_that_the_page_of_repairs_names_exists():
+    page, file = (DOCS / "repaired.md").read_text(encoding="utf-8"), ""
+    for named in re.findall(r"`((?:tests/[\w/]+\.py::)?test_\w+|tests/[\w/]+\.py::test_\w+)`", page):
+        file, _, name = named.rpartition("::") if "::" in named else (file, "", named)
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), named

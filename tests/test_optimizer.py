@@ -171,7 +171,7 @@ def test_mistakes_are_named():
     for told, words in (
         ((x, f), "g must be told"),
         ((x, f, g[:, :1], h), "g must have shape"),
-        ((x, f[:2], g, h), "f must have shape"),
+        ((x, f[:2], g, h), r"f must have shape \(\d+,\)"),
         ((x[:, :2], f, g, h), "3 variables"),
         ((x + 1e-9, f, g, h), "was not asked for"),
     ):

@@ -112,7 +112,7 @@ def _run_command(arguments: list[str]) -> int:
 def _explain_error(error: Exception) -> tuple[int, str]:
     """Exit code and line of an error."""
     if isinstance(error, MecoError):
-        return 2, str(error)
+        return 2, error.command_line or str(error)
     if isinstance(error, OSError):
         named = f": {error.filename}" if error.filename is not None else ""
         return 2, f"{error.strerror or error}{named}"

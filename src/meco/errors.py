@@ -9,11 +9,21 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from os.path import commonprefix
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Self
 
 
 class MecoError(Exception):
-    """Base of every error the library raises on purpose."""
+    """Base of every error the library raises on purpose.
+
+    command_line is the message in the words of the command line, "" where it is the same.
+    """
+
+    command_line: str = ""
+
+    def on_command_line(self, text: str) -> Self:
+        """The same error, which the command line tells in other words."""
+        self.command_line = text
+        return self
 
 
 class InvalidInput(MecoError, ValueError):

@@ -443,5 +443,6 @@ def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
         return np.zeros((count, 0))
     found = _copy_numbers(values, name)
     if found.size != count * width or (found.ndim > 1 and found.shape[0] != count):
-        raise InvalidInput(f"{name} must have shape ({count}, {width}) for {count} points; got {found.shape}")
+        wanted = (count,) if name == "f" else (count, width)
+        raise InvalidInput(f"{name} must have shape {wanted} for {count} points; got {found.shape}")
     return found.reshape(count, width)

@@ -56,6 +56,28 @@ class LimitPrice(NamedTuple):
         return self.name if self.kind in ("inequality", "equality") else f"{self.name}, {self.kind}"
 
 
+class LimitPrices(tuple[LimitPrice, ...]):
+    """What the limits cost, one record each; printed, a line for each that holds f back, or of which nobody knows."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        limits = [limit for limit in self if limit.multiplier != 0.0]
+        if not limits:
+            return "no limit holds f back" if self else "no limits"
+        wide = max(len(limit.label) for limit in limits)
+        rows = [
+            f"  {limit.label:<{wide}}  "
+            + (
+                f"not known: {limit.reason}"
+                if limit.multiplier is None or limit.one_percent is None
+                else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for 1 %"
+            )
+            for limit in limits
+        ]
+        return "\n".join(["what f would fall by if a limit were eased:", *rows])
+
+
 class Minimum(NamedTuple):
     """A place where starts of the search ended: its design, its objective, and how many of them came to it."""
 
@@ -145,7 +167,7 @@ class Result(Mapping[str, Any]):
     maxcv: float = float("nan")
     score: float = float("nan")
     constraints: Mapping[str, ConstraintValue] = field(default_factory=dict)
-    limits: tuple[LimitPrice, ...] = ()
+    limits: LimitPrices = field(default_factory=LimitPrices)
     minima: tuple[Minimum, ...] = ()
     nfev: int = 0
     nit: int = 0
@@ -167,7 +189,7 @@ class Result(Mapping[str, Any]):
     def design(self) -> dict[str, Any]:
         """x by the names of its variables (x1, x2 ... without names): numbers, whole numbers, categories."""
         labels = [f"x{i + 1}" for i in range(len(self.x))]
-        return dict(zip(labels, self.x)) if self.run.variables is None else self.run.variables.design(self.x)
+        return dict(zip(labels, self.x.tolist())) if self.run.variables is None else self.run.variables.design(self.x)
 
     @property
     def feasible(self) -> bool:

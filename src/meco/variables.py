@@ -223,10 +223,11 @@ class Variables:
         }
 
     def design(self, x: np.ndarray) -> dict[str, Any]:
-        """A point [D] by label, whether the variables have names or not: numbers, whole numbers, categories."""
+        """A point [D] by label, whether the variables have names or not: float, int, or the value of a category."""
+        values = np.asarray(x, dtype=np.float64).tolist()
         return {
-            label: _own_values(variable, np.asarray(value), True)
-            for label, variable, value in zip(self.labels(), self.each, np.asarray(x, dtype=np.float64))
+            label: _own_values(variable, np.asarray(value), True) if variable.integer or variable.categories else value
+            for label, variable, value in zip(self.labels(), self.each, values)
         }
 
     def own_values(self, x: np.ndarray) -> list[Any]:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 FUNCTION = """
 import time
+from pathlib import Path
 bounds = [(-5, 5)] * 3
 def fun(x):
+    Path("called").touch()
     time.sleep({pause})
     return float(x @ x), [1 - x[0]]
 """
@@ -51,22 +53,16 @@ def attempt(seed, folder):
         process.kill()
         process.communicate()
         return f"hung ({method}, {workers} workers, calls of {pause} s)"
-    if process.returncode == 130 and not logged(place / "r"):
-        return left_over(place)  # the signal came before the search began, which this code is for
-    return judged(process.returncode, out, err, took, pause) or left_over(place)
+    called = (place / "called").exists()
+    return judged(process.returncode, out, err, took, pause, called) or left_over(place)
 
 
-def logged(folder):
-    """How many evaluations a run folder holds."""
-    from meco.run.folder.reader import load_run
-
-    return len(load_run(folder)[1])
-
-
-def judged(code, out, err, took, pause):
-    """What is wrong with how a command ended, or nothing."""
-    if code not in (0, 2) or "Traceback" in err:
+def judged(code, out, err, took, pause, called):
+    """What is wrong with how a command ended, or nothing; called: whether the function was, so that there is a run."""
+    if code not in ((0, 2) if called else (0, 2, 130)) or "Traceback" in err:
         return f"exit {code}: {err[-300:]}"
+    if code == 130:  # the signal came before the search had begun: there is nothing to tell
+        return f"exit 130 and said {out[:60]!r}" if out else f"took {took:.1f} s" if took > SOON else ""
     result = json.loads(out)
     if result["stop_reason"] != "interrupt" or (pause < 1 and result["nfev"] == 0 and result["status"] != 2):
         return f"ended as {result['stop_reason']} after {result['nfev']} evaluations"

@@ -68,7 +68,7 @@ def test_the_page_says_where_there_is_no_limit_and_draws_the_points_that_there_a
     text, said = page_of(result, tmp_path)
     assert said.count("no limit") == 4
     assert (said.count("at its lower bound"), said.count("at its upper bound")) == (1, 1)
-    assert "share of the range drawn" in said
+    assert "position in the range drawn" in said
     assert not re.search(r"[\s,(]nan[\s,)]", text.lower())
 
 

@@ -406,3 +406,40 @@ def test_bounds_of_the_command_line_may_name_variables_and_units(tmp_path, capsy
     said = capsys.readouterr().out
     assert "width [mm]" in said
     assert "height" in said
+
+
+def test_integer_and_logarithmic_variables_are_given_by_name_or_position(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("def area(x):\n    return abs(x['teeth'] - 2.4) + abs(x['rate'] - 0.01)\n")
+    line = [
+        "solve",
+        f"{file}:area",
+        "--bounds",
+        '{"rate": [1e-4, 1], "teeth": [1, 9]}',
+        "--budget",
+        "30",
+        "--seed",
+        "1",
+    ]
+    line += ["--quiet", "--json"]
+    by_name = json.loads(printed(capsys, *line, "--integer", "teeth", "--log", "rate"))
+    assert by_name["x"][1] == 2
+    assert by_name["x"] == json.loads(printed(capsys, *line, "--integer", "1", "--log", "0"))["x"]
+    assert main([*line, "--integer", "tooth"]) == 2
+    assert "--integer wants names of variables, or positions from 0 to 1" in capsys.readouterr().err
+
+
+def test_a_folder_that_holds_a_run_is_told_with_the_command_that_goes_on(folder, capsys):
+    line = ["solve", "problem.py:beam", *QUICK, "--checkpoint", "kept"]
+    printed(capsys, *line)
+    assert main(line) == 2
+    assert f"`meco resume {folder / 'kept'}` continues it" in capsys.readouterr().err
+
+
+def test_a_program_that_always_fails_is_told_in_words_of_the_command_line(folder, capsys):
+    (folder / "sim.py").write_text("import sys\nsys.exit('no licence')\n")
+    command = f"{sys.executable} sim.py {{input}} {{output}}"
+    assert main(["solve", "--command", command, "--bounds", "0,1", "--budget", "30", "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "the program ended with code 1: no licence; " in said  # and no line of the library
+    assert "begin at one that works: --x0; --on-error penalize goes on" in said

@@ -71,3 +71,18 @@ def test_a_search_that_begins_again_says_how_often():
     result = meco.minimize(crossed, BOX[:2], budget=200, seed=1)
     assert result.run.starts == result.trace["restarts"][-1] + 1 > 1
     assert meco.minimize(crossed, BOX[:2], **QUICK).run.starts == 1
+
+
+def test_seeds_share_their_first_points_as_the_quickstart_says():
+    first, second = (meco.minimize(lambda x: x @ x, [(-5, 7)] * 3, budget=20, seed=s).evaluations.x for s in (1, 2))
+    assert_array_equal(first[0], [1.0, 1.0, 1.0])  # the centre
+    assert_array_equal(first[:7], second[:7])  # 2 D + 1
+
+
+@pytest.mark.parametrize("budget", [50, 200])
+def test_an_answer_lies_at_its_active_constraints(budget):
+    result = meco.minimize(
+        lambda x: (-3 * x[0] - 2 * x[1], [x[0] + x[1] - 4, x[0] - 3]), [(0, 10)] * 2, budget=budget, seed=1
+    )
+    assert result.success
+    assert_allclose(result.fun, -11.0, rtol=1e-9)

@@ -115,3 +115,14 @@ def test_many_constraints_do_not_lengthen_the_end_of_a_run():
     rows = np.random.default_rng(1).normal(size=(10_000, 3))
     result = meco.minimize(lambda x: (x @ x, rows @ x - 10.0), [(-1, 1)] * 3, budget=20, seed=1)
     assert len(result.limits) == 10_000
+
+
+def test_prices_are_printed_a_line_each_for_those_that_hold_f_back():
+    result = meco.minimize(linear_program, [(0, 10)] * 2, budget=50, seed=1)
+    assert str(result.limits).splitlines() == [
+        "what f would fall by if a limit were eased:",
+        "  a  2 for each unit, 0.02 for 1 %",
+        "  c  1 for each unit, 0.01 for 1 %",
+    ]
+    free = meco.minimize(lambda x: (x @ x, [-1.0]), [(-1, 1)] * 2, budget=30, seed=1)
+    assert str(free.limits) == "no limit holds f back"

@@ -30,7 +30,9 @@ def test_minima_are_distinct_best_first_and_their_starts_add_up():
 def test_the_evidence_counts_the_starts_that_agree():
     result = meco.minimize(lambda x: float(x @ x), BOX, budget=200, seed=1)
     assert result.run.starts > 1
-    assert result.run.evidence.startswith(f"All {sum(m.starts for m in result.minima)} starts ended at this minimum")
+    assert result.run.evidence.startswith(
+        f"All {sum(m.starts for m in result.minima)} finished starts ended at this minimum"
+    )
     assert "no proof" in result.run.evidence
     assert result.run.evidence in repr(result)
 
@@ -63,7 +65,7 @@ def test_a_start_that_the_budget_cut_off_is_no_minimum_of_its_own():
 def test_one_start_is_no_evidence():
     result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
     assert len(result.minima) == 1
-    assert result.run.evidence.startswith("One start came to an end:")
+    assert result.run.evidence.startswith("Only one start was finished")
 
 
 def test_without_a_feasible_point_there_is_no_minimum():
@@ -76,3 +78,10 @@ def test_named_variables_are_printed_by_name_and_unit():
     result = meco.minimize(lambda v: v["width"] + v["height"], bounds, budget=40, seed=1)
     assert "width [mm]: 0" in repr(result)
     assert "height: 0" in repr(result)
+
+
+def test_a_design_has_plain_numbers():
+    bounds = {"width": (0.0, 2.0), "teeth": meco.Variable(1, 5, integer=True)}
+    result = meco.minimize(lambda v: v["width"] + v["teeth"], bounds, budget=30, seed=1)
+    assert {name: type(value) for name, value in result.design.items()} == {"width": float, "teeth": int}
+    assert result.to_csv().splitlines()[1].split(",")[1].isdigit()

@@ -94,7 +94,7 @@ def describe_result(result: Result, variables: Sequence[str] = ()) -> str:
     parts = [
         f"{result.message} {result.run.evidence}".strip(),
         describe_point(result.x, result.fun, result.constraints, variables, values),
-        describe_limits(result),
+        str(result.limits) if any(limit.multiplier for limit in result.limits) else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -106,24 +106,6 @@ def _show_values(result: Result) -> list[str]:
         f"{value:.10g}" if each.categories is None else each.show(value)
         for each, value in zip(result.run.variables.each, result.x)
     ]
-
-
-def describe_limits(result: Result) -> str:
-    """What each limit that holds f back costs, and what one percent more of it would bring; "" where none does."""
-    limits = [limit for limit in result.limits if limit.multiplier != 0.0]
-    if not any(limit.multiplier for limit in limits):
-        return ""
-    wide = max(len(limit.label) for limit in limits)
-    rows = [
-        f"  {limit.label:<{wide}}  "
-        + (
-            f"not known: {limit.reason}"
-            if limit.multiplier is None or limit.one_percent is None
-            else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for 1 %"
-        )
-        for limit in limits
-    ]
-    return "\n".join(["what f would fall by if a limit were eased:", *rows])
 
 
 def describe_point(

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--dim", type=int, help="number of variables, where that is a choice")
     what.add_argument("--instance", default="paper", help="of a CEC2017 problem: paper, official or a number")
-    what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")
-    what.add_argument("--log", help="positions of variables on a logarithmic scale, from 0: 0,2")
+    what.add_argument("--integer", help="integer variables, by name or by position from 0: teeth or 2,3")
+    what.add_argument("--log", help="variables on a logarithmic scale, by name or by position from 0")
     what.add_argument(
         "--cheap",
         help="constraints that cost nothing: functions of the file (or other.py:name); `cheap` in it unless given",
@@ -202,16 +202,16 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
 def _read_variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> Variables:
     """The box of a benchmark problem; else that of --bounds or of the file, with --integer and --log; or an error."""
     if problem is not None:
-        return Variables.of(
-            problem.lower, problem.upper, problem.integrality, _parse_positions(args.log, problem.dim, "--log")
-        )
+        labels = problem.variables or [f"x{i + 1}" for i in range(problem.dim)]
+        logarithmic = _parse_variables(args.log, labels, "--log")
+        return Variables.of(problem.lower, problem.upper, problem.integrality, logarithmic)
     bounds = parse_bounds(args.bounds, args.dim)
     bounds = fun.bounds if bounds is None else bounds
     if bounds is None:
         raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
     given = Variables.read(bounds)
     each = given.each
-    integer, log = (_parse_positions(getattr(args, key), len(each), f"--{key}") for key in ("integer", "log"))
+    integer, log = (_parse_variables(getattr(args, key), given.labels(), f"--{key}") for key in ("integer", "log"))
     if integer is not None:
         each = tuple(replace(variable, integer=bool(on)) for variable, on in zip(each, integer))
     if log is not None:
@@ -263,17 +263,17 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
     return 0 if result.feasible else INFEASIBLE
 
 
-def _parse_positions(positions: str | None, dim: int, option: str) -> Any:
-    """Which of the variables a text such as "2,3" names: a mask [D], or None without a text; others are errors."""
-    if positions is None:
+def _parse_variables(text: str | None, labels: Sequence[str], option: str) -> Any:
+    """Which variables a text such as "2,3" or "width,teeth" names: a mask [D], None without a text, else an error."""
+    if text is None:
         return None
-    try:
-        chosen = [int(p) for p in positions.split(",")]
-    except ValueError:
-        chosen = [-1]
-    if any(not 0 <= p < dim for p in chosen):
-        raise InvalidInput(f"{option} wants positions from 0 to {dim - 1}, as in 2,3; got {positions!r:.60}")
-    return np.isin(np.arange(dim), chosen)
+    dim, parts = len(labels), [part.strip() for part in text.split(",")]
+    places = {label: i for i, label in enumerate(labels)} | {str(i): i for i in range(dim)}
+    if any(part not in places for part in parts):
+        raise InvalidInput(
+            f"{option} wants names of variables, or positions from 0 to {dim - 1} as in 2,3; got {text!r:.60}"
+        )
+    return np.isin(np.arange(dim), [places[part] for part in parts])
 
 
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:

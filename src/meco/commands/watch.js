@@ -6,7 +6,7 @@ const short = v => v === null || v === undefined ? "–" : v === 0 ? "0"
 const brief = v => v === null || v === undefined ? "–" : Math.abs(v) < 1e-3 && v ? Number(v).toExponential(1) : short(v);
 const safe = s => String(s).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[c]));
 const span = s => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
-const percent = v => v === null ? "–" : `${Math.round(100 * v)} %`;
+const percent = v => v === null ? "–" : `${v > 0 && v < 0.1 ? Number((100 * v).toPrecision(2)) : Math.round(100 * v)} %`;
 const W = 560, H = 190, RIGHT = 14, TOP = 26, BOTTOM = 24;
 const narrow = () => innerWidth < 560, left = () => narrow() ? 136 : 92;  // room for the numbers beside the axis, in their letters
 const charts = new Map();  // by part: what the pointer and the keys read

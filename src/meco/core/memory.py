@@ -7,7 +7,9 @@ Beneath these lie arrays, numbers and plain containers of them (named tuples, fr
 
 A record says no types. It is put back into a search of the same kind that has been told one generation, whatever its
 values: that one has every array in its place, and what does not fit it in name, type or shape is refused. Nothing is
-computed again, so models are not fitted again.
+computed again, so models are not fitted again. Attributes that are also named in `grows` hold arrays [B, rows, ...]
+with as many rows as the budget asks for: a record with fewer fills the first ones, so that a search goes on with a
+larger budget.
 
 Run folders keep records: to rename an attribute in `remembers`, or a field beneath one, makes older states unreadable.
 """
@@ -63,27 +65,31 @@ def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
         raise DoesNotFit(f"{min(left)} is unknown here")
 
 
-def _restore_part(like: Any, left: Record, name: str) -> Any:
+def _restore_part(like: Any, left: Record, name: str, grows: bool = False) -> Any:
     """like with the values of the record; their names are taken out of left. Objects with `remembers` are changed."""
     if getattr(like, "remembers", None) is not None:
+        growing = getattr(like, "grows", ())
         for part in like.remembers:
-            setattr(like, part, _restore_part(getattr(like, part), left, _join_names(name, part)))
+            inner = getattr(like, part)
+            setattr(like, part, _restore_part(inner, left, _join_names(name, part), grows or part in growing))
         return like
     if like is None:
         return None
     parts = container_parts(like)
     if parts is None:
-        return _pop_value(like, left, name)
+        return _pop_value(like, left, name, grows)
     return replace_parts(
-        like, {part: _restore_part(inner, left, _join_names(name, part)) for part, inner in parts.items()}
+        like, {part: _restore_part(inner, left, _join_names(name, part), grows) for part, inner in parts.items()}
     )
 
 
-def _pop_value(like: Any, left: Record, name: str) -> Any:
-    """Take the value of this name out of left; it must have the type and shape of like."""
+def _pop_value(like: Any, left: Record, name: str, grows: bool) -> Any:
+    """Take the value of this name out of left; it must have type and shape of like, or fewer rows where it grows."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
     value, there = left.pop(name), flatten(like)[""]
+    if grows and value.ndim == there.ndim > 1 and value.shape[1] < there.shape[1]:
+        value = np.concatenate([value, there[:, value.shape[1] :]], axis=1) if _same_but_rows(value, there) else value
     if value.dtype != there.dtype or value.shape != there.shape:
         raise DoesNotFit(f"{name} should be {there.dtype} {there.shape}, and is {value.dtype} {value.shape}")
     if isinstance(like, NUMBERS):
@@ -91,6 +97,11 @@ def _pop_value(like: Any, left: Record, name: str) -> Any:
     if isinstance(like, np.ndarray):
         return value.copy()  # ours alone, and writable
     return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
+
+
+def _same_but_rows(value: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays [B, rows, ...] differ in their number of rows at most."""
+    return (value.dtype, value.shape[0], value.shape[2:]) == (other.dtype, other.shape[0], other.shape[2:])
 
 
 def container_parts(value: Any) -> dict[str, Any] | None:

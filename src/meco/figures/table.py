@@ -79,18 +79,25 @@ def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]
 
 def to_html(table: Table) -> str:
     """The table for the page: sortable, its first column a row heading."""
-    heads = "".join(
-        f'<th scope="col"{_class_attribute("peer" * c.peer or "left" * c.left)} aria-sort="none"><button type="button"'
-        f"{f' title={chr(34)}{escape(c.hint)}{chr(34)}' if c.hint else ''}>{escape(c.label)}</button></th>"
-        for c in table.columns
-    )
+    named = any(column.label for column in table.columns)
+    heads = f"<thead><tr>{''.join(map(_html_head, table.columns))}</tr></thead>" if named else ""
     body = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.rows)
     foot = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.footer)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
         f"<table{_class_attribute('wide' if table.wide else '')}><caption>{escape(table.title)}</caption>"
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
+        f"{heads}<tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
     )
+
+
+def _html_head(column: Column) -> str:
+    """The head of a column, which sorts the rows when it is pressed; one without a name does not."""
+    if not column.label:
+        return "<td></td>"
+    classes = _class_attribute("peer" * column.peer or "left" * column.left)
+    hint = f' title="{escape(column.hint)}"' if column.hint else ""
+    button = f'<button type="button"{hint}>{escape(column.label)}</button>'
+    return f'<th scope="col"{classes} aria-sort="none">{button}</th>'
 
 
 def _html_row(table: Table, row: Sequence[Cell]) -> str:

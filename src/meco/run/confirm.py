@@ -17,7 +17,7 @@ from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
-from meco.result import Result
+from meco.result import LimitPrices, Result
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
@@ -115,7 +115,7 @@ def confirm(
         nu=sum(violations),
         maxcv=max(violations, default=0.0),
         constraints=values,
-        limits=() if moved else result.limits,
+        limits=LimitPrices() if moved else result.limits,
         minima=() if moved else result.minima,
         nfev=result.nfev + made,
         evaluations=every,

@@ -32,9 +32,9 @@ def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
 
 
 def _own_column(variable: Any, column: np.ndarray) -> np.ndarray:
-    """A column of numbers, or of the names of categories."""
+    """A column of numbers, of whole numbers, or of the names of categories."""
     if variable.categories is None:
-        return column
+        return column.astype(np.int64) if variable.integer and np.isfinite(column).all() else column
     return np.array([variable.category_at(place) for place in column.tolist()], dtype=object)
 
 

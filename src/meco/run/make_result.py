@@ -14,7 +14,7 @@ import meco
 from meco.core.capabilities import Policed, offered
 from meco.core.loop import Loop
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, LimitPrice, Minimum, Result, RunFacts, describe_excess
+from meco.result import ConstraintValue, LimitPrices, Minimum, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -70,7 +70,7 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        limits=_price_limits(request, every, found, names) if over else (),
+        limits=_price_limits(request, every, found, names) if over else LimitPrices(),
         minima=minima,
         nfev=len(log),
         nit=nit,
@@ -105,13 +105,11 @@ def _policy_version(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _price_limits(
-    request: Request, every: Evaluations, found: BestPoint, names: Sequence[str]
-) -> tuple[LimitPrice, ...]:
+def _price_limits(request: Request, every: Evaluations, found: BestPoint, names: Sequence[str]) -> LimitPrices:
     """What each limit costs at the best point; its module is loaded once a run is over."""
     from meco.run.limit_prices import price_limits
 
-    return price_limits(request, every, found, names)
+    return LimitPrices(price_limits(request, every, found, names))
 
 
 def _find_minima(

@@ -56,16 +56,16 @@ def describe_evidence(minima: Sequence[Minimum]) -> str:
         return ""
     if starts == 1:
         return (
-            "One start came to an end: nothing here tells whether there is a better minimum elsewhere; a run from "
-            "another x0 would."
+            "Only one start was finished, so nothing tells whether a better minimum lies elsewhere; a run from another "
+            "x0 would help."
         )
     best = minima[0].starts
     if best == starts:
-        return f"All {starts} starts ended at this minimum: no other was found near it, which is no proof."
+        return f"All {starts} finished starts ended at this minimum, which is evidence that it is the best, no proof."
     others = "another" if len(minima) == 2 else f"{len(minima) - 1} others, the best of them"
     return (
-        f"{best} of {starts} starts ended at this minimum, the rest at {others} with f = {minima[1].f:.6g}: there are "
-        "several minima, so a better one may exist."
+        f"{best} of {starts} finished starts ended at this minimum, the rest at {others} with f = {minima[1].f:.6g}: "
+        "there are several minima, so a better one may exist."
     )
 
 

@@ -23,6 +23,7 @@ class PointArchive:
     """
 
     remembers = ("count", "_arrays")
+    grows = ("_arrays",)  # a larger budget has more rows
 
     def __init__(self, x: Array, ev: Evaluation, restart_index: Array, capacity: int) -> None:
         self.n_ineq = ev.g.shape[-1]

@@ -1,5 +1,6 @@
 """Resuming with a larger budget just goes on: nothing is called again, and an extended run can be interrupted too."""
 
+import numpy as np
 import pytest
 
 import meco
@@ -29,6 +30,22 @@ def test_a_finished_run_goes_on_with_a_larger_budget(method, tmp_path):
     assert (more.evaluations.x[:30] == first.evaluations.x).all()
     assert more.fun <= first.fun
     assert "population" not in more.message
+
+
+@pytest.mark.parametrize("method", ["TR", "TR-ES", "MeCO-TR", "SHADE"])
+def test_a_search_that_can_be_saved_goes_on_where_it_ended(method, tmp_path):
+    """Starts, models and failures included: no other search begins."""
+
+    def fun(x):
+        if x[1] > 3:
+            raise RuntimeError("no convergence")
+        return float(((x - 0.3) ** 2).sum()), [1 - x[0]]
+
+    options = {"method": method, "seed": 1}
+    first = meco.minimize(fun, BOX, budget=60, checkpoint=tmp_path / "run", **options)
+    more = meco.minimize(fun, BOX, budget=80, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
+    for name in first.trace:
+        np.testing.assert_array_equal(more.trace[name][: len(first.trace[name])], first.trace[name])
 
 
 @pytest.mark.parametrize("without", ["", "state.bin"])

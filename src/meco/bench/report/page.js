@@ -92,7 +92,11 @@
 
   // what does not fit says so, until it was scrolled to its end
   document.querySelectorAll(".scroll, .panels > div").forEach((box) => {
-    const hint = () => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+    const hint = () => {
+      const hidden = box.scrollWidth - box.clientWidth;
+      box.classList.toggle("overflows", hidden > 2);
+      box.classList.toggle("more", hidden - box.scrollLeft > 2);
+    };
     box.addEventListener("scroll", hint, { passive: true });
     new ResizeObserver(() => requestAnimationFrame(hint)).observe(box);
   });

@@ -74,7 +74,7 @@ def _evidence_html(result: Any) -> str:
     """What the starts of the search tell of the answer, and the other minima with their designs."""
     every, run = result.evaluations, result.run
     share = run.nfail / max(1, result.nfev)
-    failed = f" {run.nfail} of {result.nfev} evaluations failed ({share:.0%})." if run.nfail else ""
+    failed = f" {run.nfail} of {result.nfev} evaluations failed ({100 * share:.2g} %)." if run.nfail else ""
     if result.probability is not None:
         failed += f" Calls of one point differ: x keeps the constraints with probability {result.probability:.3f}."
     said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
@@ -240,8 +240,8 @@ def _best_points_figure(result: Any) -> Figure | None:
     lines.append(Line(at, (result.x - low) / width, 0, "the best point"))
     labels = result.run.variables.labels()
     names = tuple(zip(at.tolist(), labels)) if len(" ".join(labels)) <= MOST_LETTERS else ()
-    drawn = "the box" if np.isfinite(_stack_bounds(result)).all() else "the range drawn"
-    across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis(f"share of {drawn}", (-0.03, 1.03))
+    drawn = "between the bounds" if np.isfinite(_stack_bounds(result)).all() else "in the range drawn"
+    across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis(f"position {drawn}", (-0.03, 1.03))
     panel = Panel("", lines, across, up, WIDE_PANEL)
     return Figure(
         "points",

@@ -83,11 +83,11 @@ def raised_answer(error: BaseException) -> Answer:
 
 
 def _describe_line(trace: TracebackType | None) -> str:
-    """The line that raised an exception, in words."""
-    if trace is None:
-        return ""
-    while trace.tb_next is not None:
+    """The line that raised an exception, in words; "" where that is one of ours, which runs a program."""
+    while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").startswith("meco.run.calling."):
+        return ""
     return f"in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
 
 

@@ -26,6 +26,7 @@ MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
 SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
+COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
@@ -298,9 +299,11 @@ class Caller:
     def _refuse(self, said: str, answer: Answer, hint: str = "") -> None:
         """End the run with the error that fun makes at every call."""
         place = f", {answer.where}" if answer.where else ""
-        raise EvaluationFailed(f'{said}{place}{hint}; on_error="penalize" goes on regardless') from (
-            None if answer.cause is None else answer.cause.error
-        )
+        advice = option = f'{hint}; on_error="penalize" goes on regardless'
+        for keyword, spelling in COMMAND_OPTIONS.items():
+            option = option.replace(keyword, spelling)
+        error = EvaluationFailed(said + place + advice).on_command_line(said + place + option)
+        raise error from (None if answer.cause is None else answer.cause.error)
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Points that share a call: one each, or all of them in as many calls as there are workers."""

@@ -89,9 +89,10 @@ class RunFolder:
                 }  # fmt: skip
                 write_run_json(path, run_json, checkpoint.fsync)
             elif not checkpoint.resume:
+                held = f"{path} holds a run already"
                 raise InvalidInput(
-                    f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
-                )
+                    f"{held}; Checkpoint(folder, resume=True) continues it, or name another folder"
+                ).on_command_line(f"{held}; `meco resume {path}` continues it, or name another folder")
             else:
                 _check_same_inputs(path, run_json, inputs)
             folder = cls(path, run_json, lock, checkpoint.fsync)
