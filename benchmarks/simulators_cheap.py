@@ -16,8 +16,7 @@ import numpy as np
 
 from meco import Variable
 from meco.variables import Variables
-from simulators_categories import print_designs
-from simulators_peers import SOLVERS
+from simulators_runs import Runs, add_options, print_designs
 
 
 @dataclass(frozen=True)
@@ -291,10 +290,7 @@ def measure_share(design: CheapDesign, points: int = 200_000) -> float:
 
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=list(SOLVERS))
-    parser.add_argument("--designs", nargs="+", default=[d.name for d in DESIGNS])
-    parser.add_argument("--per-variable", type=int, default=20)
+    add_options(parser, DESIGNS)
     parser.add_argument("--shares", action="store_true", help="print what share of each box may be called, and end")
     args = parser.parse_args(words)
     chosen = [d for d in DESIGNS if d.name in args.designs]
@@ -302,7 +298,7 @@ def main(words: list[str] | None = None) -> None:
         for design in chosen:
             print(f"{design.name}: {measure_share(design):.1e} of the box", flush=True)
         return
-    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable)
+    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable, Runs(args.keep))
 
 
 if __name__ == "__main__":

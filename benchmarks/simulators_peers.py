@@ -1,75 +1,97 @@
 """Solvers of several libraries on mixed designs and on cheap constraints, each as its own documentation recommends.
 
-A MixedJudge stands before the design: it counts expensive calls, ends the run when the budget is spent, and remembers
-the best feasible point. Values of one point are one call however often they are asked for. Where a design has cheap
-constraints, every solver may ask for them as often as it likes, and none has to call the design outside of them.
+A MixedJudge stands before the design, as in users_solvers.py, where SciPy's and Optuna's calls are; here are those that
+differ with categories. Where a design has cheap constraints, every solver may ask for them as often as it likes, and
+none has to call the design outside of them.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from meco.variables import Variables
+from users_solvers import Judge, Spent, Values, optuna_gp, optuna_tpe, scipy_de
 
-CRASHED = 1e10  # what solvers are told where a call was not made
-
-
-class Spent(Exception):
-    """The budget is spent."""
+NOT_CALLED = 1e10  # what solvers are told of what a call would have told
 
 
-class MixedJudge:
-    """Counts calls of a design and keeps the best feasible f; x holds categories by their places."""
+class MixedJudge(Judge):
+    """Counts calls of a design and keeps the best feasible f; x holds categories by their places.
+
+    Its constraints are the cheap ones, then those of the design; outside of the cheap ones nothing is called, which
+    looks like a crash.
+    """
 
     def __init__(self, design: Any, budget: int) -> None:
-        self.design, self.budget, self.calls, self.best, self.outside = design, budget, 0, np.inf, 0
+        self.design, self.budget, self.left, self.best, self.outside = design, budget, budget, np.inf, 0
+        self.tries = 6 * budget  # a point asked for twice, or outside of cheap constraints, costs nothing
         self.variables = Variables.read(design.variables)
         self.low, self.high = self.variables.lower, self.variables.upper
-        self.whole = self.variables.column("integer")
-        self.known: dict[bytes, tuple[float, np.ndarray]] = {}
-        self.n_ineq = len(self._ask(self.low)[1])
+        self.integer = self.variables.column("integer")
+        self.known: dict[bytes, Values] = {}
+        self.n_ineq = len(self._evaluated(self.low).g)
+        self.n_cheap = self.cheap(self.low).size
 
-    def _ask(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    @property
+    def calls(self) -> int:
+        """Expensive calls so far."""
+        return self.budget - self.left
+
+    def _evaluated(self, x: np.ndarray) -> Values:
         told = self.design.fun(self.variables.as_dict(x))
-        return float(told["f"]), np.array([*told["g"].values()], dtype=float)
+        return Values(float(told["f"]), np.array([*told["g"].values()], dtype=float), np.zeros(0))
 
     def clean(self, x: Any) -> np.ndarray:
-        """A point inside the box, with whole numbers."""
+        """A point inside the box, with integers."""
         x = np.clip(np.asarray(x, dtype=float), self.low, self.high)
-        return np.where(self.whole, np.round(x), x) + 0.0
+        return np.where(self.integer, np.round(x), x) + 0.0
 
     def cheap(self, x: Any) -> np.ndarray:
         """Cheap constraints at a point, as many times as one likes."""
         given = getattr(self.design, "cheap", None)
         return np.zeros(0) if given is None else np.array([*given(self.variables.as_dict(self.clean(x))).values()])
 
-    def __call__(self, x: Any) -> tuple[float, np.ndarray]:
-        """f and g of a point: one expensive call."""
+    def call(self, x: Any) -> Values:
+        """f and g of a point without its cheap constraints: one expensive call, inside or outside of them."""
         x = self.clean(x)
         key = x.tobytes()
         if key not in self.known:
-            if self.calls >= self.budget:
+            if self.left == 0:
                 raise Spent
-            self.calls += 1
-            self.known[key] = f, g = self._ask(x)
+            self.left -= 1
+            self.known[key] = values = self._evaluated(x)
             cheap = self.cheap(x)
             self.outside += bool((cheap > 0).any())
-            if (g <= 0).all() and (cheap <= 0).all():
-                self.best = min(self.best, f)
+            if (values.g <= 0).all() and (cheap <= 0).all():
+                self.best = min(self.best, values.f)
         return self.known[key]
 
-    def careful(self, x: Any) -> tuple[float, np.ndarray]:
-        """f, and all constraints with the cheap ones first; outside of these nothing is called."""
+    def __call__(self, x: Any) -> Values:
         cheap = self.cheap(x)
         if (cheap > 0).any():
-            return CRASHED, np.concatenate([cheap, np.full(self.n_ineq, CRASHED)])
-        f, g = self(x)
-        return f, np.concatenate([cheap, g])
+            return Values(np.nan, np.concatenate([cheap, np.full(self.n_ineq, np.nan)]), np.zeros(0))
+        values = self.call(x)
+        return Values(values.f, np.concatenate([cheap, values.g]), values.h)
+
+    def over(self, x: Any) -> np.ndarray:
+        """All constraints as c <= 0; large where nothing was called."""
+        return np.nan_to_num(self(x).g, nan=NOT_CALLED)
+
+    def suggest(self, trial: Any) -> list[float]:
+        """The point that an Optuna trial suggests."""
+        x = []
+        for name, v in zip(self.variables.names, self.variables.each):
+            if v.categories is not None:
+                x.append(v.place_of(trial.suggest_categorical(name, list(v.categories))))
+            elif v.integer:
+                x.append(trial.suggest_int(name, int(v.low), int(v.high)))
+            else:
+                x.append(trial.suggest_float(name, v.low, v.high))
+        return x
 
 
 def meco_default(judge: MixedJudge, seed: int) -> None:
@@ -80,65 +102,9 @@ def meco_default(judge: MixedJudge, seed: int) -> None:
     named = None if cheap is None else (lambda d: [*cheap(d).values()])
 
     def fun(d: dict[str, Any]) -> Any:
-        return judge(judge.variables.as_array(d))
+        return judge.call(judge.variables.as_array(d))[:2]
 
     meco.minimize(fun, judge.design.variables, budget=judge.budget, seed=seed, cheap=named)
-
-
-def scipy_de(judge: MixedJudge, seed: int) -> None:
-    """differential_evolution with integrality and constraints, its defaults."""
-    from scipy.optimize import NonlinearConstraint, differential_evolution
-
-    def limits(x: np.ndarray) -> np.ndarray:
-        return judge.careful(x)[1]
-
-    differential_evolution(
-        lambda x: judge.careful(x)[0],
-        list(zip(judge.low, judge.high)),
-        rng=seed,
-        integrality=judge.whole,
-        constraints=NonlinearConstraint(limits, -np.inf, 0.0),
-        maxiter=10**6,
-    )
-
-
-def optuna_tpe(judge: MixedJudge, seed: int) -> None:
-    """TPESampler with constraints_func."""
-    import optuna
-
-    _optuna(judge, lambda told: optuna.samplers.TPESampler(seed=seed, constraints_func=told))
-
-
-def optuna_gp(judge: MixedJudge, seed: int) -> None:
-    """GPSampler with constraints_func."""
-    import optuna
-
-    _optuna(judge, lambda told: optuna.samplers.GPSampler(seed=seed, constraints_func=told))
-
-
-def _optuna(judge: MixedJudge, sampler: Callable[[Any], Any]) -> None:
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-    def objective(trial: Any) -> float:
-        x = []
-        for name, v in zip(judge.variables.names, judge.variables.each):
-            if v.categories is not None:
-                x.append(v.place_of(trial.suggest_categorical(name, list(v.categories))))
-            elif v.integer:
-                x.append(trial.suggest_int(name, int(v.low), int(v.high)))
-            else:
-                x.append(trial.suggest_float(name, v.low, v.high))
-        f, c = judge.careful(x)
-        trial.set_user_attr("over", c.tolist())
-        if f == CRASHED:
-            raise optuna.TrialPruned
-        return f
-
-    study = optuna.create_study(sampler=sampler(lambda trial: trial.user_attrs["over"]))
-    for _ in range(6 * judge.budget):  # a point asked for twice, or outside of cheap constraints, costs nothing
-        study.optimize(objective, n_trials=1)
 
 
 def pymoo_mixed(judge: MixedJudge, seed: int) -> None:
@@ -157,10 +123,11 @@ def pymoo_mixed(judge: MixedJudge, seed: int) -> None:
 
     class Wrapped(ElementwiseProblem):
         def __init__(self) -> None:
-            super().__init__(vars=kinds, n_obj=1, n_ieq_constr=judge.cheap(judge.low).size + judge.n_ineq)
+            super().__init__(vars=kinds, n_obj=1, n_ieq_constr=judge.n_cheap + judge.n_ineq)
 
         def _evaluate(self, x: dict[str, Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-            out["F"], out["G"] = judge.careful(judge.variables.as_array(x))
+            point = judge.variables.as_array(x)
+            out["F"], out["G"] = np.nan_to_num(judge(point).f, nan=NOT_CALLED), judge.over(point)
 
     minimize(Wrapped(), MixedVariableGA(pop_size=20), ("n_eval", 50 * judge.budget), seed=seed, verbose=False)
 
@@ -170,15 +137,15 @@ def nomad(judge: MixedJudge, seed: int) -> None:
     import PyNomad
 
     rng = np.random.default_rng(seed)
-    kinds = " ".join("I" if whole else "R" for whole in judge.whole)
-    outputs = " ".join(["OBJ", *["EB"] * judge.cheap(judge.low).size, *["PB"] * judge.n_ineq])
+    kinds = " ".join("I" if integer else "R" for integer in judge.integer)
+    outputs = " ".join(["OBJ", *["EB"] * judge.n_cheap, *["PB"] * judge.n_ineq])
     spent = False
 
     def box(point: Any) -> int:
         nonlocal spent
         x = np.array([point.get_coord(i) for i in range(point.size())])
         try:
-            f, c = judge.careful(x)
+            f, c = np.nan_to_num(judge(x).f, nan=NOT_CALLED), judge.over(x)
         except Spent:
             spent = True
             return 0
@@ -187,7 +154,7 @@ def nomad(judge: MixedJudge, seed: int) -> None:
 
     while not spent:
         start = judge.clean(judge.low + rng.random(judge.low.size) * (judge.high - judge.low))
-        before, asked = judge.calls, 5 * judge.budget if judge.cheap(judge.low).size else judge.budget - judge.calls + 1
+        before, asked = judge.calls, 5 * judge.budget if judge.n_cheap else judge.left + 1
         options = [
             f"BB_INPUT_TYPE ({kinds})",
             f"BB_OUTPUT_TYPE {outputs}",

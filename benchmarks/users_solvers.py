@@ -35,6 +35,7 @@ class Judge:
 
     def __init__(self, design: Design, budget: int) -> None:
         self.design, self.left, self.best = design, budget, np.inf
+        self.tries = 2 * budget  # points that a sampler may ask for: one asked for twice costs nothing
         self.low, self.high = np.array(design.bounds, dtype=float).T
         self.integer = np.isin(np.arange(design.dim), design.integer)
         self.known: dict[bytes, Values] = {}
@@ -77,6 +78,13 @@ class Judge:
         c = np.concatenate([values.g, np.abs(values.h) - self.design.eq_tol])
         return np.where(np.isfinite(c), c, 1e10)
 
+    def suggest(self, trial: Any) -> list[float]:
+        """The point that an Optuna trial suggests."""
+        return [
+            trial.suggest_int(f"x{i}", int(low), int(high)) if integer else trial.suggest_float(f"x{i}", low, high)
+            for i, (low, high, integer) in enumerate(zip(self.low, self.high, self.integer))
+        ]
+
 
 def meco_default(judge: Judge, seed: int) -> None:
     """minimize() with its defaults."""
@@ -100,8 +108,8 @@ def scipy_de(judge: Judge, seed: int) -> None:
         return np.inf if judge(x).crashed else judge(x).f
 
     differential_evolution(
-        objective, judge.design.bounds, constraints=NonlinearConstraint(judge.over, -np.inf, 0.0), rng=seed,
-        integrality=judge.integer, maxiter=10**6,
+        objective, list(zip(judge.low, judge.high)), constraints=NonlinearConstraint(judge.over, -np.inf, 0.0),
+        rng=seed, integrality=judge.integer, maxiter=10**6,
     )  # fmt: skip
 
 
@@ -160,17 +168,14 @@ def _optuna(judge: Judge, sampler: Callable[[Any], Any]) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
     def objective(trial: Any) -> float:
-        x = [
-            trial.suggest_int(f"x{i}", int(low), int(high)) if integer else trial.suggest_float(f"x{i}", low, high)
-            for i, (low, high, integer) in enumerate(zip(judge.low, judge.high, judge.integer))
-        ]
+        x = judge.suggest(trial)
         trial.set_user_attr("over", judge.over(x).tolist())
         if judge(x).crashed:
             raise optuna.TrialPruned
         return judge(x).f
 
     study = optuna.create_study(sampler=sampler(lambda trial: trial.user_attrs["over"]))
-    for _ in range(2 * judge.left):  # a point asked for twice costs nothing
+    for _ in range(judge.tries):
         study.optimize(objective, n_trials=1)
 
 
