@@ -65,6 +65,18 @@ class Evaluations:
     def __len__(self) -> int:
         return len(self.f)
 
+    @property
+    def told(self) -> np.ndarray:
+        """Which of f, g and h each call told: [n, 1 + p + q]; nothing where it failed."""
+        values = np.concatenate([self.f[:, None], self.g, self.h], axis=1)
+        return np.isfinite(values) & (self.fault == 0)[:, None]
+
+    @property
+    def partial(self) -> np.ndarray:
+        """Calls that told some values and not others, since a constraint was violated: [n]."""
+        told = self.told
+        return self.failed & told.any(axis=1) & ~told.all(axis=1)
+
     def with_answer(self, x: np.ndarray, f: float, g: np.ndarray, h: np.ndarray, *tolerances: Any) -> Evaluations:
         """These and one more call; of other constraints than before it has failed."""
         fits = (g.size, h.size) == (self.g.shape[1], self.h.shape[1])

@@ -110,6 +110,24 @@ def test_a_constraint_says_how_often_it_was_kept_lately(folder):
         assert 0.0 <= told["kept"] <= 1.0
 
 
+def test_partial_answers_are_counted_and_constraints_say_how_often_they_were_told(tmp_path):
+    def staged(x):
+        early = {"early": 1.0 - x[0]}
+        return {"g": early} if x[0] < 1.0 else {"f": x[0] ** 2, "g": early | {"late": x[0] - 3.0}}
+
+    result = meco.minimize(staged, [(0, 4)], budget=40, seed=1, checkpoint=tmp_path / "run")
+    told, partial = read_run_status(tmp_path / "run"), result.evaluations.partial
+    assert told["partial"] == partial.sum() > 0
+    assert [c["told"] for c in told["constraints"]] == [1.0, 1.0 - partial.mean()]
+    assert told["constraints"][0]["kept"] == 1.0 - partial.mean()
+
+
+def test_a_run_without_a_whole_answer_says_that_its_answers_are_partial(tmp_path):
+    meco.minimize(lambda x: {"g": {"early": 1.0 + x[0]}}, [(0, 4)], budget=5, seed=1, checkpoint=tmp_path / "run")
+    told = read_run_status(tmp_path / "run")
+    assert (told["best"], told["partial"]) == (None, 5)
+
+
 def test_what_the_method_did_is_drawn(tmp_path):
     meco.minimize(fun, [(-5, 5)] * 3, budget=60, seed=1, method="MeCO-TR", checkpoint=tmp_path / "run")
     told = {t["name"]: t for t in read_run_status(tmp_path / "run")["steering"]}

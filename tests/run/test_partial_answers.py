@@ -110,6 +110,23 @@ def test_where_no_answer_was_whole_the_least_violation_that_is_known_is_shown():
     assert result.constraints["room"].value < 1.01
 
 
+def test_a_search_that_has_no_whole_answer_yet_goes_on_to_later_stages():
+    """The violated first stage leaves the second unknown; a point that tells of both is the better one."""
+
+    def fun(x):
+        first, second = 0.5 * x[0] - x[1] + 0.6, x[0] + 0.3 * x[1] - 0.45
+        if first > 0.0:
+            return np.nan, [first, np.nan, np.nan]
+        if second > 0.0:
+            return np.nan, [first, second, np.nan]
+        return float(np.sum((x - 0.9) ** 2)), [first, second, x[2] - 0.5]
+
+    result = minimize(fun, [(0.0, 1.0)] * 3, budget=40, seed=1)
+    told = result.evaluations.told.sum(axis=1)
+    assert result.feasible
+    assert told[-20:].mean() > told[:7].mean()
+
+
 def test_batches_and_free_workers_can_be_told_them():
     for workers in (Workers(2, batch=4), Workers(2, asynchronous=True)):
         result = minimize(staged, BOUNDS, budget=60, seed=1, workers=workers)
@@ -171,5 +188,20 @@ def test_known_points_may_have_gaps():
 
 def test_page_and_table_can_be_made_of_them(tmp_path):
     result = meeting_curve()
-    assert "staged" not in result.report(tmp_path / "page.html").read_text()
+    every = result.evaluations
+    page = result.report(tmp_path / "page.html").read_text()
+    assert f"{every.partial.sum()} of 60 answers were partial" in page
+    assert f"{every.told[:, 2].mean():.0%}" in page
     assert meco.Result.to_csv(result).count("nan") > 5
+
+
+def test_whole_answers_leave_no_word_of_partial_ones(tmp_path):
+    result = minimize(lambda x: (x[0], [0.5 - x[0]]), [(0.0, 1.0)], budget=10, seed=1)
+    assert not result.evaluations.partial.any()
+    assert "partial" not in result.report(tmp_path / "page.html").read_text()
+
+
+def test_a_failed_call_is_no_partial_answer():
+    result = minimize(lambda x: np.nan if x[0] > 0.5 else x[0], [(0.0, 1.0)], budget=10, seed=1)
+    assert result.evaluations.failed.any()
+    assert not result.evaluations.partial.any()

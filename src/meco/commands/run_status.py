@@ -51,7 +51,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
         "budget": inputs["budget"], "nfev": len(every), "failures": _count_failures(every.fault),
-        "reasons": _latest_failures(folder),
+        "reasons": _latest_failures(folder), "partial": int(every.partial.sum()),
         "variables": variables.labels(units=True),
         "lower": [_finite_or_none(v) for v in variables.lower], "upper": [_finite_or_none(v) for v in variables.upper],
         "steering": _steering_curves(folder),
@@ -113,14 +113,16 @@ def _sample_curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: n
 def _describe_constraints(
     every: Evaluations, best: int, names: tuple[str, ...], tolerances: Any
 ) -> list[dict[str, Any]]:
-    """Each constraint at the best point, and the share of the latest answers that kept it."""
+    """Each constraint at the best point, the share of the latest answers that told of it, and of those that kept it."""
     values = np.concatenate([every.g, every.h], axis=1)
     over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
     allowed = np.concatenate([np.broadcast_to(t, v.shape[1]) for t, v in zip(tolerances, (every.g, every.h))])
-    lately = over[~every.failed][-RECENT_EVALUATIONS:] <= allowed
+    lately = over[~every.failed | every.partial][-RECENT_EVALUATIONS:]  # nan where it is not told
+    told = ~np.isnan(lately)
+    kept = np.sum(lately <= allowed, axis=0) / np.maximum(np.sum(told, axis=0), 1)
     return [
-        {"name": n, "value": float(v), "violation": float(c) if c > tol else 0.0, "kept": float(share)}
-        for n, v, c, tol, share in zip(names, values[best], over[best], allowed, lately.mean(axis=0))
+        {"name": n, "value": float(v), "violation": float(c) if c > tol else 0.0, "kept": float(k), "told": float(t)}
+        for n, v, c, tol, k, t in zip(names, values[best], over[best], allowed, kept, told.mean(axis=0))
     ]
 
 

@@ -120,14 +120,15 @@ function reasons(list) {
 // -- the two kinds of folder -----------------------------------------------------------------
 
 function showRun(status) {
-  const best = status.best, found = !best ? "no evaluation has succeeded yet" : best.feasible ? `best feasible f ${short(best.f)}` : "nothing feasible yet";
+  const best = status.best, found = !best ? (status.partial ? "no whole answer yet" : "no evaluation has succeeded yet") : best.feasible ? `best feasible f ${short(best.f)}` : "nothing feasible yet";
   const time = status.over ? `ended${status.spent ? ` after ${span(status.spent)}` : ""}` : status.left === null ? "" : `about ${span(status.left)} left at this pace, last answer ${span(status.quiet)} ago`;
   head(status.fun === status.folder ? status.fun : `${status.fun} in ${status.folder}`, `${status.nfev}/${status.budget}`, status.message || `${found}, ${status.nfev} of ${status.budget} evaluations`,
     status.nfev / status.budget, [status.method, `seed ${status.seed}`, time]);
   curve("f", "Best feasible f", status.curve.map(r => [r[0], r[1]]), status.budget, "good", "f");
   curve("nu", "Least violation", status.curve.map(r => [r[0], r[2]]), status.budget, "bad", "violation");
-  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied, last 100"],
-    status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, brief(c.value), brief(c.violation), percent(c.kept)] })), "constraints");
+  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied, last 100", ...(status.partial ? ["told, last 100"] : [])],
+    status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, brief(c.value), brief(c.violation), percent(c.kept), ...(status.partial ? [percent(c.told)] : [])] })), "constraints");
+  if (status.partial) change(part("partial", "Partial answers"), `<p>${status.partial} of ${status.nfev} stopped at a violated constraint</p>`);
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
   const lost = Object.values(status.failures).reduce((a, b) => a + b, 0);
   change(part("failures", "Failed evaluations"), `<p>${safe(failed)}${lost ? ` (${percent(lost / status.nfev)} of the calls)` : ""}</p>${reasons(status.reasons)}`);

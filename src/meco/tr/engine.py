@@ -52,7 +52,7 @@ from meco.tr.noise import (
     repeat_best,
     smooth_archive,
 )
-from meco.tr.partial import excuse_near_misses, expected_where_missing, fit_known_parts, keep_off_gaps
+from meco.tr.partial import excuse_near_misses, expected_where_missing, fit_known_parts, judge_told, keep_off_gaps
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -351,7 +351,7 @@ class TrustRegion(Engine):
         margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
         margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
         if archive.partial:
-            margin = keep_off_gaps(margin, models)
+            margin = keep_off_gaps(margin, models, local.value)
         sub = Subproblem(
             models=models,
             value=local.value,
@@ -394,8 +394,8 @@ class TrustRegion(Engine):
             made = excuse_near_misses(made, ev, state.archive)
         if self.task.noisy is not False and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
+        merits = judge_told(MERIT.key(ev, made.weights).minor, made, ev, state.archive)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
-        merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
         values = self._values_in_force()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MOST_EXCUSED = 2  # answers with gaps in a row, of steps that are not judged
 NEAR_MISS = 0.3  # violation of such a one, at most, in shares of what its constraint changes by across the region
 WIDER = 1.5  # than all points that a fit would take: where those lie that know a function
+KEPT_SLACK = 0.5  # of what the centre keeps of a constraint, that a step keeps at most
 OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin, at least
 
 
@@ -47,13 +48,16 @@ def group_functions(missing: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def choose_centre(archive: PointArchive, region: Region) -> tuple[int, np.ndarray]:
-    """The row of the centre, a whole answer where there is one, and whether the run [1] knows none at all."""
-    old = archive.restart_index < region.restart_index[:, None]
-    gaps = np.any(archive.missing, axis=-1)
-    left_out = archive.failed | old
-    whole = left_out | gaps
+    """The row of the centre, the best of the answers that tell most, and whether the run [1] knows none at all."""
+    left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
+    told = _count_told(archive.missing, left_out)
     key = MERIT.values(archive.evaluation(), region.weights)
-    return int(best(key.last_where(left_out if whole.all() else whole))[0]), np.all(left_out, axis=1)
+    return int(best(key.last_where(told < np.max(told, axis=1, keepdims=True)))[0]), np.all(left_out, axis=1)
+
+
+def _count_told(missing: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """Of how many functions each answer tells, [1, n] of missing [1, n, F]; -1 where it is left out [1, n]."""
+    return np.where(left_out, -1, np.sum(~missing, axis=-1))
 
 
 def values_at(archive: PointArchive, row: int) -> np.ndarray:
@@ -94,7 +98,7 @@ def fit_known_parts(
     if not models.finite.all():
         models = Quadratic.zero(shape, centre)
     _, fit, spread, u, values = next(each for each in found if 0 in each[0])  # of f
-    far = np.sqrt(np.max(np.sum(u * u, axis=-1), axis=-1))
+    far = np.min([np.sqrt(np.max(np.sum(each[3] ** 2, axis=-1), axis=-1)) for each in found], axis=0)
     span = np.zeros_like(value)
     unmet = np.zeros(value[:, 1:].shape, dtype=bool)
     for columns, _, _, _, seen in found:
@@ -117,12 +121,15 @@ def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, wid
     return max(min(near, points), min(centre.size + 2, points))
 
 
-def keep_off_gaps(margin: np.ndarray, models: Quadratic) -> np.ndarray:
+def keep_off_gaps(margin: np.ndarray, models: Quadratic, value: np.ndarray) -> np.ndarray:
     """Margins [1, C] with which a step does not end just outside of a constraint, where f would not be told.
 
-    models are in units of the region, with which the margins shrink.
+    models are in units of the region, with which the margins shrink; value [1, 1 + C] is the centre's. From a centre
+    close to a constraint a step may come closer still: a margin that made it retreat would pay for what is worse.
     """
-    return np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
+    wide = np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
+    slack = -value[:, 1:]
+    return np.where(slack > 0.0, np.minimum(wide, KEPT_SLACK * slack), wide)
 
 
 def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive) -> Expectation:
@@ -138,6 +145,20 @@ def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive)
     if last >= MOST_EXCUSED or float(np.max(violation_share(made, ev))) > NEAR_MISS:
         return made
     return made._replace(source=np.concatenate([made.source[:, :1] * 0 + Source.GEOMETRY, made.source[:, 1:]], axis=1))
+
+
+def judge_told(merits: np.ndarray, made: Expectation, ev: Evaluation, archive: PointArchive) -> np.ndarray:
+    """Merits [1, k] of answers with gaps beside a centre that tells of so many functions: archive is without them.
+
+    One that tells less is no better, whatever it leaves out; one that tells more is as good as was foreseen.
+    """
+    if ev.partial is None:
+        return merits
+    left_out = archive.failed | (archive.restart_index < made.restart_index[:, :1])
+    most = np.max(_count_told(archive.missing, left_out))
+    told = _count_told(np.isnan(ev.partial), ev.failed)
+    merits = np.where((told < most) & ~ev.failed, np.maximum(merits, made.merit[:, None]), merits)
+    return np.where(told > most, (made.merit - np.abs(made.foreseen))[:, None], merits)
 
 
 def violation_share(made: Expectation, ev: Evaluation) -> np.ndarray:

@@ -75,6 +75,8 @@ def _evidence_html(result: Any) -> str:
     every, run = result.evaluations, result.run
     share = run.nfail / max(1, result.nfev)
     failed = f" {run.nfail} of {result.nfev} evaluations failed ({100 * share:.2g} %)." if run.nfail else ""
+    if count := int(every.partial.sum()):
+        failed += f" {count} of {len(every)} answers were partial: they stopped at a violated constraint."
     if result.probability is not None:
         failed += f" Calls of one point differ: x keeps the constraints with probability {result.probability:.3f}."
     said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
@@ -153,16 +155,24 @@ def _list_briefly(names: list[str]) -> str:
 
 
 def _constraint_table(result: Any) -> Table:
-    """Each constraint at the best point: its value, how far it is violated, whether it is active."""
+    """Each constraint at the best point: its value, how far it is violated, whether it is active.
+
+    Where answers were partial, also the share of all that told of it.
+    """
+    every = result.evaluations
+    partial = bool(every.partial.any())
     columns = [
         Column("Constraint", head=True),
-        *map(Column, ("value", "violation", "tolerance")),
+        *map(Column, ("value", "violation", "tolerance", *(["told"] if partial else []))),
         Column("", left=True),
     ]
     prices = result.multipliers or {}
     rows = []
-    for name, found in result.constraints.items():
+    for k, (name, found) in enumerate(result.constraints.items()):
         shown = [Cell(format_number(v, 4), v) for v in found]
+        if partial:
+            share = float(every.told[:, 1 + k].mean())
+            shown.append(Cell(f"{share:.0%}", share))
         rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, prices.get(name)))])
     return Table("constraints", "Constraints", columns, rows, "Inequalities are g ≤ 0, equalities h = 0.")
 
