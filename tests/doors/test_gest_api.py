@@ -102,6 +102,43 @@ def test_maximising_sides_constants_and_values_with_gaps():
     assert generator.result.x[1] == 2  # the third of the four values
 
 
+def test_words_are_categories_and_stages_may_be_left_out():
+    """An early stage that is violated leaves the objective out; category and number are found all the same."""
+    vocs = VOCS(
+        variables={"metal": {"steel", "wood", "brass"}, "x": [0.0, 2.0]},
+        objectives={"y": "MINIMIZE"},
+        constraints={"early": ["LESS_THAN", 0.0]},
+    )
+    generator = MecoGenerator(vocs, budget=50, seed=1)
+    for _ in range(50):
+        (point,) = generator.suggest(1)
+        early = 0.5 - point["x"]
+        whole = {"y": point["x"] ** 2 + {"steel": 0.3, "wood": 0.0, "brass": 1.0}[point["metal"]]} if early <= 0 else {}
+        generator.ingest([point | {"early": early} | whole])
+    result = generator.result
+    assert result.fun == pytest.approx(0.25, abs=1e-2)
+    assert result.run.nfail == 0
+    assert result.evaluations.partial.any()
+
+
+def test_cheap_constraints_are_kept_by_every_suggestion():
+    def cheap(point):
+        return {"sum": point["x"] + point["n"] + point["a"] - 12.0, "kind": 0.0 if point["kind"] != "c" else 1.0}
+
+    vocs = VOCS(
+        variables={"x": [0.0, 3.0], "n": {1, 2, 4, 8}, "kind": {"a", "b", "c"}},
+        objectives={"y": "MAXIMIZE"},
+        constants={"a": 5.0},
+    )
+    generator = MecoGenerator(vocs, budget=40, seed=1, cheap=cheap)
+    generator.ingest([{"x": 1.0, "n": 1, "kind": "a", "y": 2.0}])  # known before the first suggestion
+    for _ in range(45):  # beyond the plan, too
+        (point,) = generator.suggest(1)
+        assert max(cheap(point).values()) <= 1e-9
+        generator.ingest([point | {"y": point["x"] * point["n"] + (point["kind"] == "b")}])
+    assert generator.result.fun == pytest.approx(-13.0, abs=0.1)
+
+
 def test_results_of_others_are_learned_from():
     told = [{"h": 0.2, "l": 2.2, "t": 0.3}, {"h": 0.3, "l": 1.2, "t": 0.4}]
     generator = MecoGenerator(beam_vocs(), budget=40, seed=1)
@@ -117,7 +154,6 @@ def test_results_of_others_are_learned_from():
     [
         ({"objectives": {"f": "MINIMIZE", "g": "MINIMIZE"}}, "one objective"),
         ({"objectives": {"f": "EXPLORE"}}, "MINIMIZE or MAXIMIZE"),
-        ({"variables": {"x": {"steel", "wood"}}}, "numbers"),
         ({"variables": {"x": "CONTEXTUAL"}}, "contextual"),
     ],
 )

@@ -6,7 +6,7 @@ generator = MecoGenerator(vocs, budget=200, seed=1); points = generator.suggest(
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,10 @@ SAME = 1e-9  # of a variable's range: points that differ by less are one point, 
 
 
 class Axis(NamedTuple):
-    """A variable of VOCS as one of ours: discrete ones are searched by the place of their value."""
+    """A variable of VOCS as one of ours: discrete ones are searched by the place of their value.
+
+    Numbers have an order to search by; words are categories.
+    """
 
     name: str
     variable: Variable
@@ -48,10 +51,19 @@ class Axis(NamedTuple):
         return self.values[round(x)] if self.values else x
 
     def from_value(self, value: Any) -> float:
-        """The variable, from what the simulation got; nan where it is none of its values."""
+        """The variable, from what the simulation got: the place of the nearest number, or of the same word."""
         if not self.values:
             return float(value)
+        if self.variable.categories is not None:
+            return self._place_of_word(value)
         return float(np.argmin(np.abs(np.array(self.values, dtype=np.float64) - float(value))))
+
+    def _place_of_word(self, value: Any) -> float:
+        """The place of a category, which may have gone through a file as text."""
+        for place, word in enumerate(self.values):
+            if word == value or str(word) == str(value):
+                return float(place)
+        raise InvalidInput(f"variable {self.name!r} takes {list(self.values)}; got {value!r}")
 
 
 class MecoGenerator(Generator):
@@ -62,11 +74,14 @@ class MecoGenerator(Generator):
         budget: Evaluations that the search plans with, 50 for each variable unless given. Asked for more, a new search
             of as many begins that knows every result so far.
         seed, method, x0, tolerances: As in meco.minimize.
+        cheap: A function of a point by name, with the constants, that costs nothing: a number, a list or a dict of
+            numbers that must be at most 0. No point outside is suggested where one inside can be found.
         asynchronous: Any number of points at any time, whatever is outstanding (True). Methods that work by
             generations need False: then suggest(None) gives a generation.
 
-    A result without its objective or a constraint, or with one that is not finite, has failed. Results of points that
-    were not suggested here are learned from; before the first suggestion they cost nothing.
+    A result without its objective or a constraint is a partial answer where a constraint that it has is violated, else
+    it has failed, as with a value that is infinite. Whole results of points that were not suggested here are learned
+    from; before the first suggestion they cost nothing.
     """
 
     returns_id = False  # points are recognised by their values: no framework has to carry a number for us
@@ -80,6 +95,7 @@ class MecoGenerator(Generator):
         method: str | Method = DEFAULT,
         x0: Iterable[Mapping[str, float]] | None = None,
         tolerances: float | dict[str, float] | Tolerances | None = None,
+        cheap: Callable[[dict[str, Any]], Any] | None = None,
         asynchronous: bool = True,
     ) -> None:
         """The search itself begins with the first suggestion."""
@@ -92,7 +108,7 @@ class MecoGenerator(Generator):
         start = None if x0 is None else np.array([self._as_point(point) for point in x0])
         self._settings: dict[str, Any] = {"budget": budget, "method": method, "x0": start, "tolerances": tolerances}
         self._seed = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-        self._asynchronous, self._searches = asynchronous, 0
+        self._cheap, self._asynchronous, self._searches = cheap, asynchronous, 0
         self._events: list[tuple[str, Any]] = []  # every suggestion and result, by which a copy becomes what this is
         self._begin()
 
@@ -100,7 +116,7 @@ class MecoGenerator(Generator):
         """As if nothing had been suggested or ingested."""
         self._optimizer: Optimizer | None = None
         self._searches = 0
-        self._results: list[PriorEvaluations] = []  # all that came back and did not fail
+        self._results: list[PriorEvaluations] = []  # all whole ones that came back
         self._unheard: list[PriorEvaluations] = []  # of other points, while the search could not learn from them
 
     def __getstate__(self) -> dict[str, Any]:
@@ -159,19 +175,19 @@ class MecoGenerator(Generator):
         self._events.append(("ingest", results))
         for result in results:
             known = self._read_result(result)
-            failed = not all(np.isfinite(part).all() for part in known)
-            if not failed:
+            whole = all(np.isfinite(part).all() for part in known)
+            if whole:
                 self._results.append(known)
             search = self._optimizer
             if search is None:
                 continue
             if (asked := self._find_pending(search, known.x[0])) is not None:
-                search.tell(asked, known.f, known.g, failed=[failed])
-            elif not failed:
+                search.tell(asked, known.f, known.g)
+            elif whole:
                 self._unheard.append(known)
             if search.nit:
                 for other in self._unheard:
-                    search.learn(*other)
+                    search.learn(*self._with_cheap(other))
                 self._unheard = []
 
     def finalize(self) -> None:
@@ -190,7 +206,8 @@ class MecoGenerator(Generator):
 
     def _begin_search(self) -> Optimizer:
         """A search that knows every result so far; the first has the seed itself, as minimize would."""
-        known = tuple(np.concatenate(part) for part in zip(*self._results)) if self._results else None
+        results = [self._with_cheap(known) for known in self._results]
+        known = tuple(np.concatenate(part) for part in zip(*results)) if results else None
         first = self._searches == 0
         drawn = int(np.random.default_rng([self._seed, self._searches]).integers(2**31))
         self._searches += 1
@@ -200,14 +217,37 @@ class MecoGenerator(Generator):
             len(self._sides),
             seed=self._seed if first else drawn,
             evaluated=known,
+            cheap=None if self._cheap is None else self._call_cheap,
             workers=Workers(batch=1 if self._asynchronous else None, asynchronous=self._asynchronous),
             **self._settings | ({} if first else {"x0": None}),
         )
 
+    def _call_cheap(self, given: Mapping[str, Any]) -> list[float]:
+        """Values of the cheap constraints at a point of the search by name, which has words for categories."""
+        assert self._cheap is not None
+        point = {
+            axis.name: given[axis.name] if axis.variable.categories is not None else axis.to_value(given[axis.name])
+            for axis in self._axes
+        }
+        said = self._cheap(point | self._constants())
+        return np.ravel(list(said.values()) if isinstance(said, Mapping) else said).astype(np.float64).tolist()
+
+    def _with_cheap(self, known: PriorEvaluations) -> PriorEvaluations:
+        """One result with the values of cheap constraints after its own, as a search knows it."""
+        if self._cheap is None:
+            return known
+        point = {axis.name: v for axis, v in zip(self._axes, known.x[0].tolist())}
+        words = {axis.name: axis.to_value(point[axis.name]) for axis in self._axes if axis.variable.categories}
+        return known._replace(g=np.concatenate([known.g, [self._call_cheap(point | words)]], axis=1))
+
+    def _constants(self) -> dict[str, Any]:
+        """The constants of VOCS by name."""
+        return {name: constant.value for name, constant in self.vocs.constants.items()}
+
     def _as_dict(self, x: np.ndarray) -> dict[str, Any]:
         """A point as the simulation gets it."""
         point = {axis.name: axis.to_value(v) for axis, v in zip(self._axes, x.tolist())}
-        return point | {name: constant.value for name, constant in self.vocs.constants.items()}
+        return point | self._constants()
 
     def _as_point(self, given: Mapping[str, Any]) -> list[float]:
         """A point of ours, from one by name."""
@@ -250,10 +290,9 @@ def _read_variable(name: str, given: Any) -> Axis:
     if isinstance(given, DiscreteVariable):
         try:
             values = sorted(given.values, key=float)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"variable {name!r} takes {sorted(map(str, given.values))}; only numbers have an order to search by"
-            ) from error
+        except (TypeError, ValueError):
+            words = tuple(sorted(given.values, key=str))  # VOCS keeps a set: no order is told
+            return Axis(name, Variable(categories=words), words)
         return Axis(name, Variable(0, len(values) - 1, integer=True), tuple(values))
     if not isinstance(given, ContinuousVariable):
         raise InvalidInput(f"variable {name!r} must be continuous or discrete; got {type(given).__name__}")

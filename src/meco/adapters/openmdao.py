@@ -47,6 +47,9 @@ class MecoDriver(Driver):
     Options, as keywords or in driver.options:
         budget: runs of the model that the search may use, failures included; 50 for each variable unless given.
         seed, method, tolerances, stop, checkpoint: as in meco.minimize.
+        cheap: a function of the design by name, {name: array in the units of add_design_var}, that costs nothing
+            beside a run of the model: a number, a list or a dict of numbers that must be at most 0. The model is
+            not run outside where a design inside can be found.
         start_at_current: begin at the values that the design variables have (True), or in the middle.
 
     driver.found is the meco.Result of the last run.
@@ -73,6 +76,7 @@ class MecoDriver(Driver):
         self.options.declare("tolerances", default=1e-6, desc="of constraints in their scaled units; see meco.minimize")
         self.options.declare("stop", default=None, desc='"feasible", "converged", seconds or meco.Stop')
         self.options.declare("checkpoint", default=None, desc="folder of the run, or meco.Checkpoint(folder, resume)")
+        self.options.declare("cheap", default=None, desc="function of the design, at most 0, asked before a run")
         self.options.declare("start_at_current", types=bool, default=True, desc="begin at the present values")
 
     def _get_name(self) -> str:
@@ -93,6 +97,7 @@ class MecoDriver(Driver):
         equal, sides = self._read_constraints()
         asked = {name: self.options[name] for name in ("budget", "seed", "method", "tolerances", "stop", "checkpoint")}
         x0 = start if self.options["start_at_current"] else None
+        asked["cheap"] = None if self.options["cheap"] is None else self._call_cheap
         self.found = run_and_leave(
             lambda: minimize(lambda x: self._evaluate(x, sides, equal), variables, x0=x0, on_error="penalize", **asked)
         )
@@ -139,16 +144,24 @@ class MecoDriver(Driver):
                     sides.append(side)
         return equal, sides
 
+    def _split_design(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """A design by the names of its variables, discrete ones as integers."""
+        design, at = {}, 0
+        for name in self._designvars:
+            value = x[at : at + self._sizes[name]]
+            design[name] = np.round(value).astype(int) if name in self._designvars_discrete else value
+            at += self._sizes[name]
+        return design
+
+    def _call_cheap(self, x: np.ndarray) -> list[float]:
+        """Values of the cheap constraints at a design."""
+        said = self.options["cheap"](self._split_design(x))
+        return np.ravel(list(said.values()) if isinstance(said, Mapping) else said).astype(np.float64).tolist()
+
     def _set_design(self, x: np.ndarray) -> None:
         """Put a design into the model."""
-        at = 0
-        for name, meta in self._designvars.items():
-            size = self._sizes[name]
-            value = x[at : at + size]
-            if name in self._designvars_discrete:
-                value = np.round(value).astype(int)
-            self._set_design_var(name, value, units=meta["units"])
-            at += size
+        for name, value in self._split_design(x).items():
+            self._set_design_var(name, value, units=self._designvars[name]["units"])
 
     def _run_model(self) -> None:
         """Run the model as a case of the recorder; a failed one is recorded as such and leaves no trace behind."""
