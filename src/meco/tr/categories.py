@@ -48,7 +48,12 @@ WIDEST = 0.15  # radius in which they are, at least
 PARTIAL_WEIGHT = 10.0  # of constraints in an exchange where a violated one leaves f untold
 MOST_PAIRS = 400  # of exchanges made together that are looked at
 DRAWN = 40  # combinations drawn by chance that are, too
+DRAWN_EXCHANGES = 3.0  # that such a one has, on average
+SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
 LATIN_ARMS = 2  # times D: more single exchanges than that are made together in the first points
+ORDER_DECAY = 1.2  # of the likeness of ordered categories, from the first to the last, before there are answers
+RIDGE = 0.3  # of what categories and other variables add, in units where values have a spread of about one
+NUMBER_WEIGHT = 3.0  # of other variables in that regression: they need no large coefficients
 
 
 class CategoryFit(NamedTuple):
@@ -67,7 +72,10 @@ class CategoryFit(NamedTuple):
 
 
 class CategoryMoves:
-    """Fits, steps and exchanges of a task with categories."""
+    """Fits, steps and exchanges of a task with categories.
+
+    fit() leaves fit_here, which the exchanges of the same iteration are made of; it is not saved with a search.
+    """
 
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
         assert task.categories is not None
@@ -80,7 +88,7 @@ class CategoryMoves:
     # -- places ------------------------------------------------------------------------------------
 
     def places(self, x: np.ndarray) -> np.ndarray:
-        """Which category each variable has at points [n, D] of the cube: [n, K]."""
+        """Which category each variable has at points [n, D] of the cube, or is nearest to: [n, K]."""
         return np.clip(np.round(x[:, self.columns] * (self.counts - 1)), 0, self.counts - 1).astype(int)
 
     def put(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -95,17 +103,17 @@ class CategoryMoves:
         return self.first_points_around(np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0), radii)
 
     def first_points_around(self, given: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        """The given points [n, D] and those around the first of them."""
+        """The given points [n, D] and those around the first of them; of more than 2 D points these alone."""
         task, given = self.task, self.put(given, self.places(given))
         if len(given) > 2 * task.dim:
             return given
         free = np.flatnonzero(~self.held)
         arms = star(given[0], 2 * task.dim, radii, task.walls)
         arms = arms[np.isin(np.arange(2 * task.dim) % task.dim, free)]
-        points = np.concatenate([arms[: len(free)], self._exchanges(given[0]), arms[len(free) :]])
+        points = np.concatenate([arms[: len(free)], self._exchange_each(given[0]), arms[len(free) :]])
         return np.concatenate([given, points[: star_size(task.dim, task.budget - len(given)) * 2]])
 
-    def _exchanges(self, x: np.ndarray) -> np.ndarray:
+    def _exchange_each(self, x: np.ndarray) -> np.ndarray:
         """A point [D] with every other category once: one at a time, or all at once where there are many."""
         here = self.places(x[None])[0]
         others = [[(here[i] + j) % k for j in range(1, k)] for i, k in enumerate(self.counts)]
@@ -118,7 +126,7 @@ class CategoryMoves:
     # -- likeness ----------------------------------------------------------------------------------
 
     def learn_likeness(self, archive: PointArchive) -> list[np.ndarray]:
-        """S_i [k_i, k_i] of eq. (2), from all answers."""
+        """S_i [k_i, k_i] of eq. (2), from all answers; from whole ones alone where these are more than a third."""
         ok = ~archive.failed[0]
         if archive.partial and np.sum(whole := ~np.any(archive.missing[0], axis=1)) > len(ok) // 3:
             ok = whole
@@ -163,13 +171,19 @@ class CategoryMoves:
     def fit(
         self, archive: PointArchive, region: Region, values: ControlValues, rough: np.ndarray
     ) -> tuple[Region, LocalFit]:
-        """As fit_models() does: the region around the point of least merit, and the quadratic of its combination."""
-        left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
-        blind = np.all(left_out, axis=1)
-        key = MERIT.values(archive.evaluation(), region.weights).last_where(left_out)
-        chosen = choose_centre(archive, region)[0] if archive.partial else int(best(key)[0])
+        """As fit_models() does: the region around the point of least merit, and the quadratic of its combination.
+
+        fit_here becomes what the exchanges of this iteration are made of.
+        """
+        if archive.partial:
+            chosen, blind = choose_centre(archive, region)
+            value = values_at(archive, chosen)
+        else:
+            left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
+            key, blind = MERIT.values(archive.evaluation(), region.weights), np.all(left_out, axis=1)
+            chosen = int(best(key.last_where(left_out))[0])
+            value = archive.y[:, chosen]
         centre = archive.x[:, chosen]
-        value = values_at(archive, chosen) if archive.partial else archive.y[:, chosen]
         if blind[0]:
             centre = self.put(np.full_like(centre, 0.5), self.places(centre))
         width = region.width_in_force
@@ -180,12 +194,12 @@ class CategoryMoves:
         models = self.quadratic_at(fit, fit.here).rescaled((1.0 / fit.unit)[None])
         if not models.finite.all():
             models = Quadratic.zero(models.gradient.shape, centre)
-        plain, local = self._plain_fit(archive, region, centre, value, values, rough, width)
+        own, own_spread = self._fit_own_combination(archive, region, centre, value, values, rough, width)
         y = archive.y[0][few]
         span = np.max(np.abs(y - value), axis=0, keepdims=True)
         unmet = violated_at_all_points(y[None, :, 1:], archive.n_ineq, region.weights.tolerance)
-        found = LocalFit(value, plain, local, np.array([farthest]), span, unmet, blind, None)
-        return region._replace(centre=centre, models=models), found
+        local = LocalFit(value, own, own_spread, np.array([farthest]), span, unmet, blind, None)
+        return region._replace(centre=centre, models=models), local
 
     def _select_points(self, archive: PointArchive, centre: np.ndarray, width: np.ndarray) -> tuple[Any, float, float]:
         """Rows of the points to fit, nearest first, how far those that a model needs are, and the farthest of these."""
@@ -242,11 +256,14 @@ class CategoryMoves:
         variance = np.maximum(own - np.sum(cross * (fit.inverse @ cross), axis=0), 0.0)
         return cross.T @ fit.w, np.sqrt(variance)[:, None] * fit.amplitude
 
-    def _plain_fit(
+    def _fit_own_combination(
         self, archive: PointArchive, region: Region, centre: np.ndarray, value: np.ndarray, values: ControlValues,
         rough: np.ndarray, width: np.ndarray,
     ) -> tuple[Any, np.ndarray]:  # fmt: skip
-        """A fit to points of the centre's own combination: of it geometry points and checks of models are made."""
+        """A fit to points of the centre's own combination, and their spread [1].
+
+        Geometry points and checks of models are made of it; its models are not used.
+        """
         same = np.all(self.places(archive.x[0]) == self.places(centre), axis=1)[None] & ~archive.failed
         few = _Subset(archive, ~same)
         u, y, there = nearest_points(few, centre, value, model_size(self.task.dim), width)  # type: ignore[arg-type]
@@ -268,11 +285,15 @@ class CategoryMoves:
         self, x: np.ndarray, source: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region,
         weights: Weights, foreseen: float, told: int,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Points [1, k, D] of an iteration and their sources [1, k], some of them replaced by exchanges."""
+        """Points [1, k, D] of an iteration and their sources [1, k], some of them replaced by exchanges.
+
+        Of a batch every second one; a single step after every second answer, told being their number. Of a restart
+        the first point gets other categories. Numbers are drawn for either.
+        """
         count = x.shape[1]
         if source[0, 0] == Source.RESTART:
-            return self._restart(x, archive), source
-        turns = [k for k in range(count) if (k % 2 == 1 if count > 1 else False)]
+            return self._restart(x), source
+        turns = list(range(1, count, 2))
         if count == 1 and source[0, 0] == Source.STEP and told % 2 == 1:
             turns = [0]
         if not turns:
@@ -283,12 +304,12 @@ class CategoryMoves:
             x[0, k], source[0, k] = point, Source.GEOMETRY
         return x, source
 
-    def _candidates(self, here: np.ndarray, archive: PointArchive) -> np.ndarray:
-        """Other combinations [n, K]: one or two exchanges, more of them drawn by chance."""
+    def _draw_combinations(self, here: np.ndarray) -> np.ndarray:
+        """Other combinations [n, K] than that of the centre [K]: one or two exchanges, and some drawn by chance."""
         kinds, u = len(here), self.task.rng.uniform(DRAWN, 2 * len(here))[0]
-        single = [_with(here, {i: v}) for i, k in enumerate(self.counts) for v in range(k) if v != here[i]]
+        single = [_exchange(here, {i: v}) for i, k in enumerate(self.counts) for v in range(k) if v != here[i]]
         pairs = [
-            _with(a, {i: v})
+            _exchange(a, {i: v})
             for a in single
             for i, k in enumerate(self.counts)
             for v in range(k)
@@ -296,7 +317,7 @@ class CategoryMoves:
         ]
         if len(pairs) > MOST_PAIRS:
             pairs = [pairs[int(j * len(pairs) / MOST_PAIRS)] for j in range(MOST_PAIRS)]
-        drawn = np.where(u[:, :kinds] < 3.0 / kinds, np.floor(u[:, kinds:] * self.counts), here)
+        drawn = np.where(u[:, :kinds] < DRAWN_EXCHANGES / kinds, np.floor(u[:, kinds:] * self.counts), here)
         every = np.unique(np.concatenate([single, *([pairs] if pairs else []), drawn]).astype(int), axis=0)
         return every[np.any(every != here, axis=1)]
 
@@ -304,31 +325,31 @@ class CategoryMoves:
         self, points: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region, weights: Weights,
         foreseen: float, count: int,
     ) -> list[np.ndarray]:  # fmt: skip
-        """Up to so many exchanges [D] that may be better than the step; none where nothing says so."""
+        """Up to so many exchanges [D], none of a point evaluated before, that may be better than the step."""
         fit = self.fit_here
         assert fit is not None
         centre, weights = region.centre[0], _weigh_all(sub, weights, PARTIAL_WEIGHT if archive.partial else 1.0)
-        every = self._candidates(fit.here, archive)
+        every = self._draw_combinations(fit.here)
         step = np.where(self.held, 0.0, (points[0] - centre) / fit.unit)
         starts = [np.zeros_like(step), step]
-        hopes = np.stack([self._hope(np.repeat(u[None], len(every), axis=0), every, sub, weights) for u in starts])
+        hopes = np.stack([self._hope_for(np.repeat(u[None], len(every), axis=0), every, sub, weights) for u in starts])
         order = np.argsort(np.min(hopes, axis=0), kind="stable")
         now = float(merit(sub.value, sub.n_ineq, weights)[0])
         made: list[tuple[float, np.ndarray]] = []
         for i in order[: max(REFINED, count)]:
             u = self._refine(every[i], sub, region, weights)
             tried = np.stack([*starts, u])
-            hope = self._hope(tried, np.repeat(every[i][None], len(tried), axis=0), sub, weights)
+            hope = self._hope_for(tried, np.repeat(every[i][None], len(tried), axis=0), sub, weights)
             for j in np.argsort(hope, kind="stable"):
                 x = self.put(np.clip(centre + tried[j] * fit.unit, *self.task.walls)[None], every[i][None])
                 x = x if self.lattice is None else self.lattice.snap(x[None])[0]
-                if np.min(np.max(np.abs(archive.x[0] - x), axis=1)) > 1e-6:
+                if np.min(np.max(np.abs(archive.x[0] - x), axis=1)) > SAME_POINT:
                     made.append((float(hope[j]), x[0]))
                     break
         made.sort(key=lambda pair: pair[0])
         return [x for hope, x in made[:count] if hope < now - max(foreseen, 0.0)]
 
-    def _hope(self, u: np.ndarray, v: np.ndarray, sub: Subproblem, weights: Weights) -> np.ndarray:
+    def _hope_for(self, u: np.ndarray, v: np.ndarray, sub: Subproblem, weights: Weights) -> np.ndarray:
         """Merit [n] at u [n, D], v [n, K] if every function comes out at its better end."""
         change, error = self.expect(u, v)
         y = sub.value + change
@@ -357,8 +378,8 @@ class CategoryMoves:
         step = relaxed_step(there, np.zeros(1), region.multipliers, weights)
         return np.nan_to_num(step.s[0]) * reach / fit.unit
 
-    def _restart(self, x: np.ndarray, archive: PointArchive) -> np.ndarray:
-        """A point to start again from [1, k, D], at a combination drawn by chance near that of the best."""
+    def _restart(self, x: np.ndarray) -> np.ndarray:
+        """Points [1, k, D] of which the first, to start again from, has a combination drawn near that of the best."""
         x = x.copy()
         here = self.fit_here.here if self.fit_here is not None else self.places(x[0, :1])[0]
         u = self.task.rng.uniform(2, len(here))[0]
@@ -391,7 +412,7 @@ def _solve_gaps(w: np.ndarray, y: np.ndarray, k: np.ndarray, missing: np.ndarray
     return w
 
 
-def _with(places: np.ndarray, other: dict[int, int]) -> np.ndarray:
+def _exchange(places: np.ndarray, other: dict[int, int]) -> np.ndarray:
     """Places [K] with some of them changed."""
     found = places.copy()
     found[list(other)] = list(other.values())
@@ -402,7 +423,7 @@ def _prior_likeness(count: int, ordered: bool) -> np.ndarray:
     """Likeness [k, k] of categories before there are answers."""
     if ordered:
         place = np.arange(count) / (count - 1.0)
-        return np.exp(-1.2 * np.abs(place[:, None] - place[None, :]))
+        return np.exp(-ORDER_DECAY * np.abs(place[:, None] - place[None, :]))
     return UNLIKE + (1.0 - UNLIKE) * np.eye(count)
 
 
@@ -420,10 +441,10 @@ def _estimate_effects(z: np.ndarray, v: np.ndarray, counts: np.ndarray, y: np.nd
     z [n, D'] are the other variables, with their squares; y [n, F] values of about unit spread.
     """
     z = z - z.mean(axis=0)
-    columns = [np.ones((len(z), 1)), 3.0 * z, 3.0 * z * z]
+    columns = [np.ones((len(z), 1)), NUMBER_WEIGHT * z, NUMBER_WEIGHT * z * z]
     columns += [np.eye(k)[v[:, i]] for i, k in enumerate(counts)]
     table = np.concatenate(columns, axis=1)
-    ridge = np.full(table.shape[1], 0.3)
+    ridge = np.full(table.shape[1], RIDGE)
     ridge[0] = 1e-6
     found = np.linalg.solve(table.T @ table + np.diag(ridge), table.T @ y)
     start, effects = 1 + 2 * z.shape[1], []

@@ -28,14 +28,14 @@ SAME_STEP = 1e-3  # radii by which a further pass moves a step that is good enou
 APART = 1e-3  # of the cube, within which two first points are as good as one
 SPREAD_TRIES = 8  # further points that may take the place of such a one
 SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
-MOST_PAIRS = 60  # of whole numbers that are moved together
+MOST_PAIRS = 60  # of integers that are moved together
 WIDER = (1.0, 1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0)  # radii around the centre in which another is drawn
 ENOUGH_APART = 0.05  # of such a radius, from every point evaluated
 LEAST_REACH = 1e-4  # of the cube, that these radii have
 
 
 class CheapStep:
-    """Cheap constraints for the points of an iteration."""
+    """Cheap constraints for the points of an iteration. It calls them, and remembers slopes at the last centre."""
 
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
         assert task.cheap is not None
@@ -66,13 +66,17 @@ class CheapStep:
             points.append(x)
         return np.array(points)
 
-    def _places(self) -> np.ndarray:
-        """Where each cheap constraint stands among the functions, f first; -1 where answers do not hold it."""
+    def _find_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the cheap constraints answers hold [c], and their columns [c] among the functions, f first.
+
+        Both are empty before the first answer.
+        """
         places = self.limits.places()
-        return np.where(places >= 0, 1 + places, -1)
+        held = np.flatnonzero(places >= 0)
+        return held, 1 + places[held]
 
     def _expand(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Slopes [C, D] and curvature [C, D, D] at a centre [D], in the cube."""
+        """Slopes [C, D] and curvature [C, D, D] at a centre [D], in the cube; None for it in many variables."""
         if self._known[0] != centre.tobytes():
             slopes = self.inside.linearise(centre)[1]
             curved = self.inside.curvature(centre) if centre.size <= MOST_CURVED else None
@@ -83,34 +87,34 @@ class CheapStep:
         """The region with cheap constraints as their own models."""
         slopes, curved = self._expand(region.centre[0])
         gradient, hessian = region.models.gradient.copy(), region.models.hessian.copy()
-        for i, place in enumerate(self._places()):
-            if place >= 0:
-                gradient[0, place] = slopes[i]
-                if curved is not None:
-                    hessian[0, place] = curved[i]
+        held, columns = self._find_columns()
+        gradient[0, columns] = slopes[held]
+        if curved is not None:
+            hessian[0, columns] = curved[held]
         return region._replace(models=Quadratic(gradient, hessian))
 
     def without_margins(self, sub: Subproblem) -> Subproblem:
         """The subproblem in which a step goes as far as cheap constraints do."""
         margin = sub.margin.copy()
-        places = self._places()
-        margin[0, places[places >= 0] - 1] = 0.0
+        margin[0, self._find_columns()[1] - 1] = 0.0
         return sub._replace(margin=margin)
 
     def refine(self, sub: Subproblem, step: Step, region: Region, theta: Any) -> Step:
-        """The step again, with cheap constraints as they are where it ended."""
-        centre, reach, places = region.centre[0], region.reach[0], self._places()
-        used = places >= 0
+        """The step again, with cheap constraints as they are where it ended; as it was where one of them is no number.
+
+        Integers stay where they were rounded to.
+        """
+        centre, reach = region.centre[0], region.reach[0]
         low, high = sub.low, sub.high
-        if self.lattice is not None:  # whole numbers stay where they were rounded to
-            whole = np.broadcast_to(self.lattice.spacing > 0.0, low.shape)
-            low, high = np.where(whole, step.s, low), np.where(whole, step.s, high)
+        if self.lattice is not None:
+            integer = np.broadcast_to(self.lattice.spacing > 0.0, low.shape)
+            low, high = np.where(integer, step.s, low), np.where(integer, step.s, high)
         for _ in range(PASSES):
             x = np.clip(centre + reach * step.s[0], *self.task.walls)
             c, slopes = self.inside.linearise(x)
-            if not np.isfinite(c).all() or self._agrees(sub, (x - centre) / reach, c, slopes * reach, places):
+            if not np.isfinite(c).all() or self._agrees(sub, (x - centre) / reach, c, slopes * reach):
                 break
-            models, value = self._expand_at(sub, (x - centre) / reach, c, slopes * reach, places)
+            models, value = self._expand_at(sub, (x - centre) / reach, c, slopes * reach)
             again = relaxed_step(
                 sub._replace(models=models, value=value, low=low, high=high), theta, step.multipliers, step.weights
             )
@@ -118,32 +122,31 @@ class CheapStep:
             step = again._replace(by=step.by)
             if moved < SAME_STEP:
                 break
-        there = sub.values(step.s)
+        there, (held, columns) = sub.values(step.s), self._find_columns()
         x = np.clip(centre + reach * step.s[0], *self.task.walls)
-        there[0, places[used]] = self.inside.values(x[None])[0][used]
+        there[0, columns] = self.inside.values(x[None])[0][held]
         return step._replace(value=there)
 
-    def _agrees(self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray, places: np.ndarray) -> bool:
+    def _agrees(self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray) -> bool:
         """Whether the models say of cheap constraints at a step s [D] what these are there: c [C], slopes [C, D]."""
-        used = places >= 0
-        said = sub.values(s[None])[0, places[used]]
-        size = np.sqrt(np.sum(slopes[used] ** 2, axis=1)) + 1e-300
-        return bool(np.all(np.abs(said - c[used]) <= SAME_STEP * size))
+        held, columns = self._find_columns()
+        said = sub.values(s[None])[0, columns]
+        size = np.sqrt(np.sum(slopes[held] ** 2, axis=1)) + 1e-300
+        return bool(np.all(np.abs(said - c[held]) <= SAME_STEP * size))
 
     def _expand_at(
-        self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray, places: np.ndarray
+        self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray
     ) -> tuple[Quadratic, np.ndarray]:
         """Models and values at the centre by which cheap constraints have these values and slopes at a step s [D]."""
         gradient, value = sub.models.gradient.copy(), sub.value.copy()
-        for i, place in enumerate(places):
-            if place >= 0:
-                bent = sub.models.hessian[0, place] @ s
-                gradient[0, place] = slopes[i] - bent
-                value[0, place] = c[i] - slopes[i] @ s + 0.5 * bent @ s
+        for i, column in zip(*self._find_columns()):
+            bent = sub.models.hessian[0, column] @ s
+            gradient[0, column] = slopes[i] - bent
+            value[0, column] = c[i] - slopes[i] @ s + 0.5 * bent @ s
         return sub.models._replace(gradient=gradient), value
 
     def pull_back(self, x: np.ndarray) -> np.ndarray:
-        """Points [1, k, D], those outside moved in."""
+        """Points [1, k, D], those outside moved in as far as that can be done."""
         return self.inside.repair(x[0])[None]
 
     def keep_inside(
@@ -188,7 +191,7 @@ class CheapStep:
         return point
 
     def _neighbours(self, centre: np.ndarray) -> np.ndarray:
-        """The centre [D] with one or two whole numbers moved by one: [n, D]."""
+        """The centre [D] with one or two integers moved by one: [n, D]."""
         assert self.lattice is not None
         spacing = np.broadcast_to(self.lattice.spacing, (1, centre.size))[0]
         moves = [sign * spacing[i] * np.eye(centre.size)[i] for i in np.flatnonzero(spacing) for sign in (1.0, -1.0)]
@@ -197,10 +200,10 @@ class CheapStep:
         return np.unique(self.inside.snap(near), axis=0)
 
     def exact_values(self, x: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """What the models expect [1, 1 + C] at a point x [D], with cheap constraints as they are there."""
-        places = self._places()
+        """What the models expect [1, 1 + C] at a point x [D], with cheap constraints as they are there, if numbers."""
+        held, columns = self._find_columns()
         found = value.copy()
-        found[0, places[places >= 0]] = self.inside.values(x[None])[0][places >= 0]
+        found[0, columns] = self.inside.values(x[None])[0][held]
         return np.where(np.isfinite(found), found, value)
 
 

@@ -52,7 +52,7 @@ from meco.tr.noise import (
     repeat_best,
     smooth_archive,
 )
-from meco.tr.partial import excuse_near_misses, expected_where_missing, fit_known_parts, judge_told, keep_off_gaps
+from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -351,7 +351,7 @@ class TrustRegion(Engine):
         margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
         margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
         if archive.partial:
-            margin = keep_off_gaps(margin, models, local.value)
+            margin = keep_off_gaps(margin, models)
         sub = Subproblem(
             models=models,
             value=local.value,
@@ -402,7 +402,7 @@ class TrustRegion(Engine):
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
-        y, judged, before = expected_where_missing(values_of(ev), ev, made.value), merits, state.region
+        y, judged, before = fill_expected(values_of(ev), ev, made.value), merits, state.region
         if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
         state.region = update_region(before, made, y, judged, late, least, values, most, kept)

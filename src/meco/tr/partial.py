@@ -1,12 +1,13 @@
 """Models of answers with gaps: each function is fitted to the points that tell of it.
 
 Functions that are known at the same points share a fit. Of points whose objective or constraints are missing the
-others teach their models all the same; the centre is a whole answer as long as there is one. In NumPy, of one run.
+others teach their models all the same. The centre is the best of the answers that tell most: a whole one as long as
+there is one, before that one that came to the latest stage. In NumPy, of one run.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from meco.tr.archive import PointArchive
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.model_fit import LocalFit, nearest_points
-from meco.tr.quadratic import Quadratic, least_change
+from meco.tr.quadratic import Fit, Quadratic, least_change
 from meco.tr.region import Region, Source
 from meco.tr.roughness import levels_in_use
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 MOST_EXCUSED = 2  # answers with gaps in a row, of steps that are not judged
 NEAR_MISS = 0.3  # violation of such a one, at most, in shares of what its constraint changes by across the region
 WIDER = 1.5  # than all points that a fit would take: where those lie that know a function
-KEPT_SLACK = 0.5  # of what the centre keeps of a constraint, that a step keeps at most
 OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin, at least
 
 
@@ -70,44 +70,62 @@ def values_at(archive: PointArchive, row: int) -> np.ndarray:
     return value
 
 
+class PartFit(NamedTuple):
+    """The fit of functions that are known at the same points: their columns, and as in LocalFit."""
+
+    columns: np.ndarray
+    models: Quadratic  # of all functions; those of other columns mean nothing
+    fit: Fit
+    spread: np.ndarray  # [1]
+    u: np.ndarray  # [1, m, D] of the points, from the centre on, in widths of the region
+    values: np.ndarray  # [1, m, F]
+
+
 def fit_known_parts(
     archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: np.ndarray
 ) -> tuple[Region, LocalFit]:
-    """As fit_models() does, of an archive with gaps."""
+    """As fit_models() does, of an archive with gaps; what LocalFit says of the fit is of that of f."""
     row, blind = choose_centre(archive, region)
     centre = np.where(blind[:, None], 0.5, archive.x[:, row])
-    value, width = values_at(archive, row), region.width_in_force
+    value = values_at(archive, row)
     shape = region.models.gradient.shape
-    gradient, hessian, found = np.zeros(shape), np.zeros((*shape, shape[-1])), list[Any]()
-    prior = region.models.shifted(centre - region.centre)
-    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
-    for columns, gaps in group_functions(archive.missing[0]):
-        part = KnownPart(archive.x, archive.y, gaps[None])
-        few = _count_near(archive, gaps, centre[0], width[0], points)
-        u, values, there = nearest_points(part, centre, value, few, width)  # type: ignore[arg-type]
-        spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
-        spread = np.where(spread > 0.0, spread, 1.0)
-        unit = spread[:, None] * width
-        models, fit = least_change(
-            prior.rescaled(unit), u / spread[:, None, None], values - value[:, None, :], tau, eta, rough
-        )
-        models = models.rescaled(1.0 / unit)
-        gradient[:, columns], hessian[:, columns] = models.gradient[:, columns], models.hessian[:, columns]
-        found.append((columns, fit, spread, u, values))
+    gradient, hessian = np.zeros(shape), np.zeros((*shape, shape[-1]))
+    span, unmet = np.zeros_like(value), np.zeros(value[:, 1:].shape, dtype=bool)
+    parts = [
+        _fit_part(archive, region, columns, gaps, centre, value, points, values_in_force, rough)
+        for columns, gaps in group_functions(archive.missing[0])
+    ]
+    for part in parts:
+        columns, constraints = part.columns, part.columns[part.columns > 0] - 1
+        gradient[:, columns], hessian[:, columns] = part.models.gradient[:, columns], part.models.hessian[:, columns]
+        span[:, columns] = np.max(np.abs(part.values - value[:, None, :]), axis=1)[:, columns]
+        over = violated_at_all_points(part.values[:, :, 1:], archive.n_ineq, region.weights.tolerance)
+        unmet[:, constraints] = over[:, constraints]
     models = Quadratic(gradient, hessian)
     if not models.finite.all():
         models = Quadratic.zero(shape, centre)
-    _, fit, spread, u, values = next(each for each in found if 0 in each[0])  # of f
-    far = np.min([np.sqrt(np.max(np.sum(each[3] ** 2, axis=-1), axis=-1)) for each in found], axis=0)
-    span = np.zeros_like(value)
-    unmet = np.zeros(value[:, 1:].shape, dtype=bool)
-    for columns, _, _, _, seen in found:
-        span[:, columns] = np.max(np.abs(seen - value[:, None, :]), axis=1)[:, columns]
-        over = violated_at_all_points(seen[:, :, 1:], archive.n_ineq, region.weights.tolerance)
-        constraints = columns[columns > 0] - 1
-        unmet[:, constraints] = over[:, constraints]
-    local = LocalFit(value, fit, spread, far, span, unmet, blind, None)
+    of_f = next(part for part in parts if 0 in part.columns)
+    far = np.sqrt(np.max(np.sum(of_f.u * of_f.u, axis=-1), axis=-1))
+    local = LocalFit(value, of_f.fit, of_f.spread, far, span, unmet, blind, None)
     return region._replace(centre=centre, models=models), local
+
+
+def _fit_part(
+    archive: PointArchive, region: Region, columns: np.ndarray, gaps: np.ndarray, centre: np.ndarray, value: np.ndarray,
+    points: int, values_in_force: ControlValues, rough: np.ndarray,
+) -> PartFit:  # fmt: skip
+    """Functions in these columns, fitted to the nearest points but those with gaps [n]."""
+    width = region.width_in_force
+    known = KnownPart(archive.x, archive.y, gaps[None])
+    few = _count_near(archive, gaps, centre[0], width[0], points)
+    u, values, there = nearest_points(known, centre, value, few, width)  # type: ignore[arg-type]
+    spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
+    spread = np.where(spread > 0.0, spread, 1.0)
+    unit = spread[:, None] * width
+    prior = region.models.shifted(centre - region.centre).rescaled(unit)
+    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
+    models, fit = least_change(prior, u / spread[:, None, None], values - value[:, None, :], tau, eta, rough)
+    return PartFit(columns, models.rescaled(1.0 / unit), fit, spread, u, values)
 
 
 def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, width: np.ndarray, points: int) -> int:
@@ -121,15 +139,12 @@ def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, wid
     return max(min(near, points), min(centre.size + 2, points))
 
 
-def keep_off_gaps(margin: np.ndarray, models: Quadratic, value: np.ndarray) -> np.ndarray:
+def keep_off_gaps(margin: np.ndarray, models: Quadratic) -> np.ndarray:
     """Margins [1, C] with which a step does not end just outside of a constraint, where f would not be told.
 
-    models are in units of the region, with which the margins shrink; value [1, 1 + C] is the centre's. From a centre
-    close to a constraint a step may come closer still: a margin that made it retreat would pay for what is worse.
+    models are in units of the region, with which the margins shrink.
     """
-    wide = np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
-    slack = -value[:, 1:]
-    return np.where(slack > 0.0, np.minimum(wide, KEPT_SLACK * slack), wide)
+    return np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
 
 
 def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive) -> Expectation:
@@ -166,7 +181,7 @@ def violation_share(made: Expectation, ev: Evaluation) -> np.ndarray:
     return ev.c[0, 0] / made.change[0]
 
 
-def expected_where_missing(y: np.ndarray, ev: Evaluation, expected: np.ndarray) -> np.ndarray:
+def fill_expected(y: np.ndarray, ev: Evaluation, expected: np.ndarray) -> np.ndarray:
     """Values y [1, k, F] of answers, with what was expected [1, F] for what they do not tell: no error is seen."""
     if ev.partial is None:
         return y
