@@ -32,7 +32,7 @@ def kill_run(run: Callable[[Callable[[Any], Any]], Any], fun: Callable[[Any], An
             calls.append(x)
             return os.kill(os.getpid(), signal.SIGKILL) if len(calls) > after else fun(x)
 
-        killed.__qualname__ = fun.__qualname__
+        killed.__qualname__ = getattr(fun, "__qualname__", type(fun).__qualname__)
         run(killed)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
