@@ -34,8 +34,15 @@ from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
-from meco.tr.failure_avoidance import BORDER_RESTART_RADIUS, keep_region, touches_failure, weigh_failures
-from meco.tr.failures import FailureModel, fit_nearby
+from meco.tr.failure_avoidance import (
+    BORDER_RESTART_RADIUS,
+    keep_region,
+    pass_failures,
+    touches_failure,
+    weigh_failures,
+)
+from meco.tr.failure_border import fit_border
+from meco.tr.failures import FailureModel, decide_local, fit_nearby, score_places
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
 from meco.tr.initial_design import initial_points, initial_radii
@@ -216,6 +223,7 @@ class TrustRegion(Engine):
                 step, sub, state.region, failures, at_centre, self._solve_again, (state.archive.x, state.probed),
                 (self.theta(), *given),
             )  # fmt: skip
+            step = pass_failures(step, sub, state.region, state.archive)
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         if self.models.cheap is not None:
@@ -244,6 +252,7 @@ class TrustRegion(Engine):
             make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
             draws,
             None if failures is None else failures.place_risks(x[:, :1, :])[:, 0],
+            None if failures is None else failures.local,
         )
         return x
 
@@ -335,7 +344,8 @@ class TrustRegion(Engine):
         width = state.region.width_in_force
         found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due)
         state.failure_scale = found.length, found.amplitude
-        return found
+        found = found._replace(border=fit_border(state.archive, state.region))
+        return decide_local(found, state.failure_evidence)
 
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius."""
@@ -394,6 +404,9 @@ class TrustRegion(Engine):
             made = excuse_near_misses(made, ev, state.archive)
         if self.task.noisy is not False and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
+        if asked.risk is not None:
+            rate = state.archive.failed_rate()
+            state.failure_evidence = score_places(state.failure_evidence, asked.risk, ev.failed[:, 0], rate)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
@@ -401,7 +414,7 @@ class TrustRegion(Engine):
         values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
-        kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
+        kept = None if ev.intact or asked.risk is None else keep_region(asked.risk, asked.local)
         y, judged, before = expected_where_missing(values_of(ev), ev, made.value), merits, state.region
         if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)

@@ -20,6 +20,7 @@ import numpy as np
 
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
 from meco.tr.archive import PointArchive
+from meco.tr.failure_border import BORDER_RADII
 from meco.tr.failures import FailureModel, fit_everywhere, recent_points
 from meco.tr.region import Region
 from meco.tr.run_subsets import put_runs, take_runs
@@ -32,9 +33,11 @@ CAUTION = 6.0  # what is foreseen counts by this power of the probability not to
 PLANES = 2  # that a step is cut by, one after another
 WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
 LIKELY = 0.5
+LEAST_KEPT_RISK = 0.01
+SAME_SHARE = 0.05  # of a step, within which its end is that of another
+SHORTENING, SHORTENINGS = 0.8, 6
 PROBE_SHARE = 0.3  # of what a step to the border would bring, that a probe of the border is worth
 NOVELTY = 0.1  # radii between a probe and any other point, at least
-BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the centre
 BORDER_RESTART_RADIUS = 3e-5  # below which a search that ends on a border starts again: each digit costs failures
 RESTART_TRIES = 64  # points of which a restart is the first that is hardly more likely to fail than the best
 RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
@@ -183,6 +186,11 @@ def _cut_step(
         size = xp.where(usable, size, 1.0)
         normal = slope / size[:, None]
         distance = total(normal * at) + (level - rows(z, first)[:, 0]) / size
+        if (border := model.border) is not None:
+            usable = usable | (bad & border.there)
+            along, most = border.plane(step.s, level)
+            normal = xp.where(border.there[:, None], along, normal)
+            distance = xp.where(border.there, most, distance)
         wide = usable[:, None]
         cut = cut._replace(normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance))
         step = _choose_step(usable, solve(cut, given), step)
@@ -208,9 +216,24 @@ def _choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
     )
 
 
-def keep_region(model_risk: Array) -> Array:
-    """Runs [B] whose region stays as it is although a step failed: it was risky, and the next one will keep off."""
-    return (model_risk > LEVELS[0]) & (model_risk <= LIKELY)
+def keep_region(risk: Array, local: Array) -> Array:
+    """Runs [B] whose region stays as it is although a step failed: it was risky, or failures come by chance.
+
+    The next one keeps off, or goes beside it.
+    """
+    return ~local | ((risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
+
+
+def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:
+    """The step, shortened until no point that failed is where it ends: the same call would fail again."""
+    xp, s = namespace(step.s), step.s
+    apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
+    apart = xp.where(archive.failed[..., None] & xp.isfinite(apart), apart, xp.inf)
+    for _ in range(SHORTENINGS):
+        near = xp.min(xp.max(xp.abs(apart - s[:, None, :]), axis=-1), axis=-1)
+        s = xp.where((near < SAME_SHARE * xp.max(xp.abs(s), axis=-1))[:, None], SHORTENING * s, s)
+    moved = xp.any(s != step.s, axis=-1, keepdims=True)
+    return step._replace(s=s, value=xp.where(moved, sub.values(s), step.value))
 
 
 def touches_failure(archive: PointArchive, region: Region) -> Array:
