@@ -37,6 +37,7 @@ from meco.tr.expectation import Asked, make_expectation, update_region
 from meco.tr.failure_avoidance import (
     BORDER_RESTART_RADIUS,
     keep_region,
+    leave_border,
     pass_failures,
     touches_failure,
     weigh_failures,
@@ -219,11 +220,13 @@ class TrustRegion(Engine):
         failures = self._learn_failures(batch)
         if failures is not None:
             at_centre, given = merit(sub.value, sub.n_ineq, step.weights), (state.region.multipliers, weights)
+            free = step
             step, sub, probes = weigh_failures(
                 step, sub, state.region, failures, at_centre, self._solve_again, (state.archive.x, state.probed),
                 (self.theta(), *given),
             )  # fmt: skip
             step = pass_failures(step, sub, state.region, state.archive)
+            state.region = leave_border(state.region, failures, at_centre, step, free, sub.n_ineq)
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         if self.models.cheap is not None:

@@ -22,7 +22,7 @@ from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, 
 from meco.tr.archive import PointArchive
 from meco.tr.failure_border import BORDER_RADII
 from meco.tr.failures import FailureModel, fit_everywhere, recent_points
-from meco.tr.region import Region
+from meco.tr.region import Region, Source
 from meco.tr.run_subsets import put_runs, take_runs
 from meco.tr.step import Step, Subproblem, merit
 
@@ -33,6 +33,7 @@ CAUTION = 6.0  # what is foreseen counts by this power of the probability not to
 PLANES = 2  # that a step is cut by, one after another
 WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
 LIKELY = 0.5
+END_SHARE = 1e-5  # of what a step would bring, that a search on a border goes on for
 LEAST_KEPT_RISK = 0.01
 SAME_SHARE = 0.05  # of a step, within which its end is that of another
 SHORTENING, SHORTENINGS = 0.8, 6
@@ -234,6 +235,16 @@ def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArc
         s = xp.where((near < SAME_SHARE * xp.max(xp.abs(s), axis=-1))[:, None], SHORTENING * s, s)
     moved = xp.any(s != step.s, axis=-1, keepdims=True)
     return step._replace(s=s, value=xp.where(moved, sub.values(s), step.value))
+
+
+def leave_border(region: Region, model: FailureModel, now: Array, step: Step, free: Step, n_ineq: int) -> Region:
+    """The region, about to start again where the border of what fails leaves a step hardly any of what it would bring
+    without, free: each further digit would cost failures. now [B] is the merit at the centre."""
+    xp = namespace(now)
+    left, whole = (now - merit(one.value, n_ineq, one.weights) for one in (step, free))
+    there = model.local if model.border is None else model.local & model.border.there
+    ended = there & (whole > 0.0) & (left < END_SHARE * whole) & (region.next_source == Source.STEP)
+    return region._replace(next_source=xp.where(ended, Source.RESTART, region.next_source))
 
 
 def touches_failure(archive: PointArchive, region: Region) -> Array:

@@ -27,7 +27,7 @@ from meco.tr.region import Region
 from meco.tr.run_subsets import choose_runs
 
 BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the centre
-NARROWER = (1.0, 0.3, 0.1)  # shares of that, one of which has a border without much of a curve
+NARROWER = (1.0, 0.2, 0.04, 0.008)  # shares of that, one of which has a border without much of a curve
 NEAR_POINTS = 20  # of either kind
 NEW_POINTS = 8  # the newest of them are among these wherever they lie
 RIDGES = tuple(10.0**-k for k in (1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7))  # of eq. (1), for a Newton step each: v grows
@@ -103,7 +103,7 @@ def _fit_within(archive: PointArchive, region: Region, limit: float) -> Border:
     low = xp.max(xp.where(safe, p + r * _turns(normal, ways, e)[0], -math.inf), axis=-1)
     p, r, e = _split(normal, b)
     high = xp.min(xp.where(bad, p + r * _turns(normal, ways, e)[1], math.inf), axis=-1)
-    there = xp.any(some, axis=-1) & xp.all((along > 0.0) | ~some, axis=-1) & (low < high)
+    there = xp.any(some, axis=-1) & xp.all((along > -LEAST_TURN) | ~some, axis=-1) & (low < high)
     low, high = xp.where(there, low, 0.0), xp.where(there, high, 1.0)
     return Border(there, normal, low, high, ways, centre, reach)
 
