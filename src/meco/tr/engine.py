@@ -71,7 +71,7 @@ from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
-LEAST_SCALE_INTERVAL = 5  # evaluations between two searches for the scales of failures.py
+LEAST_SCALE_INTERVAL = 10  # evaluations between two searches for the scales of failures.py
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
 
 
