@@ -36,6 +36,10 @@ from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
 from meco.tr.failure_avoidance import (
     BORDER_RESTART_RADIUS,
+    Weighed,
+    choose_cut,
+    choose_step,
+    find_tested,
     keep_region,
     leave_border,
     pass_failures,
@@ -217,16 +221,11 @@ class TrustRegion(Engine):
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
-        failures = self._learn_failures(batch)
+        failures, tested = self._learn_failures(batch), None
         if failures is not None:
-            at_centre, given = merit(sub.value, sub.n_ineq, step.weights), (state.region.multipliers, weights)
-            free = step
-            step, sub, probes = weigh_failures(
-                step, sub, state.region, failures, at_centre, self._solve_again, (state.archive.x, state.probed),
-                (self.theta(), *given),
-            )  # fmt: skip
-            step = pass_failures(step, sub, state.region, state.archive)
-            state.region = leave_border(state.region, failures, at_centre, step, free, sub.n_ineq)
+            given = self.theta(), state.region.multipliers, weights
+            at_centre = merit(sub.value, sub.n_ineq, step.weights)
+            step, sub, tested = self._weigh_failures(Weighed(step, sub, state.region, failures, at_centre, given))
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         if self.models.cheap is not None:
@@ -235,10 +234,6 @@ class TrustRegion(Engine):
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
-        if failures is not None:
-            state.probed = probes & (source[:, 0] == Source.STEP)
-            first = namespace(x).where(state.probed, Source.GEOMETRY, source[:, 0])
-            source = namespace(x).concat([first[:, None], source[:, 1:]], axis=1)
         draws = None
         if self.offspring is not None:
             x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
@@ -251,12 +246,11 @@ class TrustRegion(Engine):
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self._repeat_calls(x, source, before.centre)
         index = _index_restarts(before, state.region, x)
-        self.asked = Asked(
-            make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
-            draws,
-            None if failures is None else failures.place_risks(x[:, :1, :])[:, 0],
-            None if failures is None else failures.local,
-        )
+        made = make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta)
+        self.asked = Asked(made, draws)
+        if failures is not None:
+            risk = failures.place_risks(x[:, :1, :])[:, 0]
+            self.asked = Asked(made, draws, risk, keep_region(risk, failures.local) | tested)
         return x
 
     def _fit_models(self, values: ControlValues) -> LocalFit:
@@ -332,10 +326,17 @@ class TrustRegion(Engine):
         target = namespace(x).where(due[:, None], centre, self.state.noise.target)
         return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
 
-    @staticmethod
-    def _solve_again(sub: Subproblem, given: Any) -> Step:
-        """The step of another subproblem, from theta, multipliers and weights."""
-        return relaxed_step(sub, *given)
+    def _weigh_failures(self, known: Weighed) -> tuple[Step, Subproblem, Array]:
+        """The step that failures leave, its subproblem, and which runs [B] test a border by it.
+
+        A search that a border leaves nothing is about to start again.
+        """
+        state = self.state
+        step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
+        tested = find_tested(known, step, state.failure_evidence)
+        step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
+        state.region = leave_border(known, step, state.region)
+        return pass_failures(step, sub, state.region, state.archive), sub, tested
 
     def _learn_failures(self, batch: int) -> FailureModel | None:
         """Where evaluations around the centre fail; None while none has. Scales follow every check of models."""
@@ -417,7 +418,7 @@ class TrustRegion(Engine):
         values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
-        kept = None if ev.intact or asked.risk is None else keep_region(asked.risk, asked.local)
+        kept = None if ev.intact else asked.kept
         y, judged, before = expected_where_missing(values_of(ev), ev, made.value), merits, state.region
         if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)

@@ -1,14 +1,14 @@
 """The border of what fails, beside the centre: a plane, where it runs, and how sure that is.
 
-Ways d_ij = (b_j - g_i) / |b_j - g_i| lead from a point that did not fail to one that did. A plane that parts the two has
-a normal n with n d_ij > 0 for all of them, however long they are: a way of 1e-7 tells as much of n as one across the
-region. Of these n one is taken that keeps off their limits,
+Ways d_ij = (b_j - g_i) / |b_j - g_i| lead from a point that did not fail to one that did. A plane that parts the two
+has a normal n with n d_ij > 0 for all of them, however long they are: a way of 1e-7 tells as much of n as one across
+the region. Of these n one is taken that keeps off their limits,
 
     min_v  mean_ij log(1 + exp(-v d_ij)) + ridge |v|^2 / 2,    n = v / |v|.                              (1)
 
 Towards a direction e across it, n may turn by tau, n + tau e, as long as (n + tau e) d_ij > 0: between tau-(e) < 0 and
 tau+(e) > 0. So at u = p n + r e, in radii from the centre, the border lies at p = t - r tau, with t between
-lo = max_i (p_i + r_i tau-(e_i)) and hi = min_j (p_j + r_j tau+(e_j)). If t and tau may be anything between their limits,
+lo = max_i (p_i + r_i tau-(e_i)) and hi = min_j (p_j + r_j tau+(e_j)). If t and tau may be anything between these,
 
     logit P(failure at u) = 1.7 (p - (lo + hi) / 2 + r (tau+ + tau-) / 2) / s,                           (2)
     12 s^2 = (hi - lo)^2 + r^2 (tau+ - tau-)^2.
@@ -30,7 +30,7 @@ BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the c
 NARROWER = (1.0, 0.2, 0.04, 0.008)  # shares of that, one of which has a border without much of a curve
 NEAR_POINTS = 20  # of either kind
 NEW_POINTS = 8  # the newest of them are among these wherever they lie
-RIDGES = tuple(10.0**-k for k in (1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7))  # of eq. (1), for a Newton step each: v grows
+RIDGES = tuple(10.0 ** -(1 + k // 3) for k in range(20))  # of eq. (1), for a Newton step each: v grows with them
 MOST_TURN = 2.0
 LEAST_TURN = 1e-2  # however many points there are: borders are curved
 LOGIT_PER_DEVIATION = 1.7  # of a normal distribution, as a logistic one

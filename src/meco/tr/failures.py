@@ -43,7 +43,7 @@ RECENT_POINTS = 10  # the newest of the archive, of which failures count whereve
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
 CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
 LEAST_RISK = 0.02  # that a prediction is scored with
-EVIDENCE_MEMORY, ENOUGH_EVIDENCE, MOST_EVIDENCE = 0.97, 1.5, 6.0  # in log p
+ENOUGH_EVIDENCE, MOST_EVIDENCE = 1.5, 5.0  # in log p
 DIFFERENCE = 1e-3  # share of a distance, for slopes
 
 
@@ -271,11 +271,11 @@ def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
 
 def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Array:
     """Evidence [B] that failures have places, after a point that was to fail by a probability risk [B], or by the rate
-    [B] of them all, did so or not [B]: the sum of the differences of log p, older ones counting less."""
+    [B] of them all, did so or not [B]: the sum of the differences of log p."""
     xp = namespace(risk)
     risk = bounded(risk, LEAST_RISK, 1.0 - LEAST_RISK)
     gained = xp.where(failed, xp.log(risk / rate), xp.log((1.0 - risk) / (1.0 - rate)))
-    return bounded(EVIDENCE_MEMORY * evidence + gained, -MOST_EVIDENCE, MOST_EVIDENCE)
+    return bounded(evidence + gained, -MOST_EVIDENCE, MOST_EVIDENCE)
 
 
 def decide_local(model: FailureModel, evidence: Array) -> FailureModel:

@@ -361,9 +361,7 @@ def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     ):
         known = dict(zip(names, values.tolist()))
         parts.append(np.array([known.get(name, np.nan) for name in wanted]))
-    return entry._replace(
-        g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names, errors=NO_VALUES
-    )
+    return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names, errors=NO_VALUES)
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
