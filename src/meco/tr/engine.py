@@ -63,6 +63,7 @@ from meco.tr.noise import (
     keep_radius,
     repeat_best,
     smooth_archive,
+    told_noise,
 )
 from meco.tr.partial import excuse_near_misses, expected_where_missing, fit_known_parts, keep_off_gaps
 from meco.tr.proposal_counts import add_points, failed_share
@@ -250,7 +251,7 @@ class TrustRegion(Engine):
         self.asked = Asked(made, draws)
         if failures is not None:
             risk = failures.place_risks(x[:, :1, :])[:, 0]
-            self.asked = Asked(made, draws, risk, keep_region(risk, failures.local) | tested)
+            self.asked = Asked(made, draws, risk, keep_region(risk, failures.local, state.archive) | tested)
         return x
 
     def _fit_models(self, values: ControlValues) -> LocalFit:
@@ -305,8 +306,9 @@ class TrustRegion(Engine):
         if not self._may_be_noisy():
             return state.archive, state.rough.eta
         smoothed, state.noise = smooth_archive(
-            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget
-        )
+            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget,
+            told_noise(self.task, state.archive.y),
+        )  # fmt: skip
         eta = state.rough.eta
         return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 
@@ -317,9 +319,10 @@ class TrustRegion(Engine):
     def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
         """The points of an iteration, the first of them at the centre again to find noise out, or to average it."""
         noise, budget = self.state.noise, self.task.budget
-        if self.task.noisy is False or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
+        due = noise.due & (budget >= FEWEST_CALLS)
+        if self.task.noisy is False or not maybe_any(due | noise.noisy):
             return x, source
-        due, calls = noise.due, final_calls(budget)
+        calls = final_calls(budget)
         made = self.state.told - (budget - calls)  # of the last calls
         fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
         self.state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)

@@ -192,10 +192,12 @@ def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
     )
 
 
-def keep_region(risk: Array, local: Array) -> Array:
+def keep_region(risk: Array, local: Array, archive: PointArchive) -> Array:
     """Runs [B] whose region stays as it is should the step fail, by a probability risk [B]: it is risky, or failures
-    come by chance, local [B] says whether. The next one keeps off, or goes beside it."""
-    return ~local | ((risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
+    come by chance, local [B] says whether, and the last point did not fail. The next one keeps off, or goes beside it.
+    """
+    again = namespace(risk).any(archive.failed & archive.newest(1), axis=-1)
+    return (~local & ~again) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
 
 
 def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:

@@ -13,6 +13,9 @@ lo = max_i (p_i + r_i tau-(e_i)) and hi = min_j (p_j + r_j tau+(e_j)). If t and 
     logit P(failure at u) = 1.7 (p - (lo + hi) / 2 + r (tau+ + tau-) / 2) / s,                           (2)
     12 s^2 = (hi - lo)^2 + r^2 (tau+ - tau-)^2.
 
+Borders bend, by a radius of about half the box if nothing else is known: tau+ and tau- are by r delta farther apart
+than the ways allow, delta being the radius of the region.
+
 Steps beside a border slide along it, and those towards it close the gap between lo and hi.
 """
 
@@ -32,7 +35,8 @@ NEAR_POINTS = 20  # of either kind
 NEW_POINTS = 8  # the newest of them are among these wherever they lie
 RIDGES = tuple(10.0 ** -(1 + k // 3) for k in range(20))  # of eq. (1), for a Newton step each: v grows with them
 MOST_TURN = 2.0
-LEAST_TURN = 1e-2  # however many points there are: borders are curved
+LEAST_TURN = 1e-2  # however many points there are
+BEND = 1.0  # by which tau may differ besides, times r delta
 LOGIT_PER_DEVIATION = 1.7  # of a normal distribution, as a logistic one
 
 
@@ -44,13 +48,14 @@ class Border(NamedTuple):
     low: Array  # lo
     high: Array  # hi
     ways: Array  # [B, P, D]: d_ij, 0 where there is none
+    bend: Array  # by which tau may differ at r = 1, because the border bends
     centre: Array  # [B, D]
     reach: Array  # [B, D]
 
     def logits(self, x: Array) -> Array:
         """Eq. (2) at points x [B, n, D]: [B, n]."""
         p, r, e = _split(self.normal, (x - self.centre[:, None, :]) / self.reach[:, None, :])
-        least, most = _turns(self.normal, self.ways, e)
+        least, most = _turns(self.normal, self.ways, e, r * self.bend[:, None])
         gap, spread = (self.high - self.low)[:, None], r * (most - least)
         s = namespace(x).sqrt((gap * gap + spread * spread) / 12.0)
         return LOGIT_PER_DEVIATION * (p - 0.5 * (self.low + self.high)[:, None] + 0.5 * r * (most + least)) / s
@@ -61,8 +66,8 @@ class Border(NamedTuple):
         What (2) allows is nearly a cone around the normal, its tip near the centre; the plane touches it beside s.
         """
         xp = namespace(s)
-        _, _, e = _split(self.normal, s[:, None, :])
-        least, most = _turns(self.normal, self.ways, e)
+        _, r, e = _split(self.normal, s[:, None, :])
+        least, most = _turns(self.normal, self.ways, e, r * self.bend[:, None])
         share = z / (LOGIT_PER_DEVIATION * math.sqrt(12.0))
         slope = 0.5 * (most + least)[:, 0] - share * (most - least)[:, 0]
         normal = self.normal + slope[:, None] * e[:, 0, :]
@@ -99,13 +104,15 @@ def _fit_within(archive: PointArchive, region: Region, limit: float) -> Border:
     ways, some = _find_ways(g, safe, b, bad)
     normal = _fit_normal(ways, some)
     along = (ways @ normal[..., None])[..., 0]
+    bend = BEND * region.delta
     p, r, e = _split(normal, g)
-    low = xp.max(xp.where(safe, p + r * _turns(normal, ways, e)[0], -math.inf), axis=-1)
+    low = xp.max(xp.where(safe, p + r * _turns(normal, ways, e, r * bend[:, None])[0], -math.inf), axis=-1)
     p, r, e = _split(normal, b)
-    high = xp.min(xp.where(bad, p + r * _turns(normal, ways, e)[1], math.inf), axis=-1)
-    there = xp.any(some, axis=-1) & xp.all((along > -LEAST_TURN) | ~some, axis=-1) & (low < high)
+    high = xp.min(xp.where(bad, p + r * _turns(normal, ways, e, r * bend[:, None])[1], math.inf), axis=-1)
+    parted = xp.all((along > -(LEAST_TURN + bend)[:, None]) | ~some, axis=-1)
+    there = xp.any(some, axis=-1) & parted & (low < high)
     low, high = xp.where(there, low, 0.0), xp.where(there, high, 1.0)
-    return Border(there, normal, low, high, ways, centre, reach)
+    return Border(there, normal, low, high, ways, bend, centre, reach)
 
 
 def _find_ways(g: Array, safe: Array, b: Array, bad: Array) -> tuple[Array, Array]:
@@ -141,12 +148,12 @@ def _split(normal: Array, u: Array) -> tuple[Array, Array, Array]:
     return p, r, across / xp.where(r > 0.0, r, 1.0)[..., None]
 
 
-def _turns(normal: Array, ways: Array, e: Array) -> tuple[Array, Array]:
-    """tau- and tau+ towards directions e [B, n, D]: [B, n] each."""
+def _turns(normal: Array, ways: Array, e: Array, bend: Array) -> tuple[Array, Array]:
+    """tau- and tau+ towards directions e [B, n, D], farther apart by a bend [B, n]: [B, n] each."""
     xp = namespace(e)
     along = bounded((ways @ normal[..., None])[:, None, :, 0], 0.0, 1.0)  # [B, 1, P]
     across = e @ ways.mT  # [B, n, P]
     ratio = along / xp.where(across == 0.0, 1.0, xp.abs(across))
     most = xp.min(xp.where(across < 0.0, ratio, MOST_TURN), axis=-1)
     least = -xp.min(xp.where(across > 0.0, ratio, MOST_TURN), axis=-1)
-    return bounded(least, -MOST_TURN, -LEAST_TURN), bounded(most, LEAST_TURN, MOST_TURN)
+    return bounded(least, -MOST_TURN, -LEAST_TURN) - bend, bounded(most, LEAST_TURN, MOST_TURN) + bend

@@ -42,7 +42,7 @@ GLOBAL_POINTS = 150  # of the whole archive, at most, that tell of the box as a 
 RECENT_POINTS = 10  # the newest of the archive, of which failures count wherever they lie
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
 CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
-LEAST_RISK = 0.02  # that a prediction is scored with
+LEAST_RISK = 0.05  # that a prediction is scored with
 ENOUGH_EVIDENCE, MOST_EVIDENCE = 1.5, 5.0  # in log p
 DIFFERENCE = 1e-3  # share of a distance, for slopes
 
