@@ -336,7 +336,7 @@ class TrustRegion(Engine):
         """
         state = self.state
         step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
-        tested = find_tested(known, step, state.failure_evidence)
+        tested = find_tested(known, step, state.archive)
         step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
         state.region = leave_border(known, step, state.region)
         return pass_failures(step, sub, state.region, state.archive), sub, tested

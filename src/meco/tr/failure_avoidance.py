@@ -37,8 +37,9 @@ END_SHARE = 1e-5  # of what a step would bring, that a search on a border goes o
 LEAST_KEPT_RISK = 0.01
 SAME_SHARE = 0.05  # of a step, within which its end is that of another
 SHORTENING, SHORTENINGS = 0.8, 6
+MOST_HALVINGS = 6
 TEST_SHARE = 0.03  # of what a step would bring, below which a border that is not sure is tested
-SURE_EVIDENCE = 2.0
+CLEARLY_BEYOND, ENOUGH_TESTS = 2.2, 2  # logits of a point beyond it, and how many that failed make it sure
 BORDER_RESTART_RADIUS = 3e-5  # below which a search that ends on a border starts again: each digit costs failures
 RESTART_TRIES = 64  # points of which a restart is the first that is hardly more likely to fail than the best
 RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
@@ -100,12 +101,17 @@ def _most_promising(known: Weighed, solve: Callable[[Subproblem, Any], Step]) ->
     return best, kept
 
 
-def find_tested(known: Weighed, chosen: Step, evidence: Array) -> Array:
+def find_tested(known: Weighed, chosen: Step, archive: PointArchive) -> Array:
     """Runs [B] that go beyond a border once, to see whether there is one: it takes nearly all of what the step would
-    bring, and the evidence [B] for it is not strong."""
-    whole = known.foreseen(known.step)
+    bring, hardly any point clearly beyond it was tried, and the last point did not fail."""
+    xp, border, whole = namespace(known.now), known.model.border, known.foreseen(known.step)
     little = known.foreseen(chosen) < TEST_SHARE * whole
-    return known.beside_border & (evidence < SURE_EVIDENCE) & (whole > 0.0) & little
+    wanted = known.beside_border & (whole > 0.0) & little & (archive.failures_in_a_row(1) == 0)
+    if border is None or not maybe_any(wanted):
+        return wanted & False
+    x = xp.where(xp.isfinite(archive.x), archive.x, known.region.centre[:, None, :])
+    beyond = archive.failed & (border.logits(x) > CLEARLY_BEYOND)
+    return wanted & (xp.sum(xp.astype(beyond, xp.int64), axis=-1) < ENOUGH_TESTS)
 
 
 def _draw_back(known: Weighed, step: Step, limit: Array) -> Step:
@@ -196,13 +202,14 @@ def keep_region(risk: Array, local: Array, archive: PointArchive) -> Array:
     """Runs [B] whose region stays as it is should the step fail, by a probability risk [B]: it is risky, or failures
     come by chance, local [B] says whether, and the last point did not fail. The next one keeps off, or goes beside it.
     """
-    again = namespace(risk).any(archive.failed & archive.newest(1), axis=-1)
-    return (~local & ~again) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
+    return (~local & (archive.failures_in_a_row(1) == 0)) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
 
 
 def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:
-    """The step, shortened until no point that failed is where it ends: the same call would fail again."""
-    xp, s = namespace(step.s), step.s
+    """The step, halved for every failure in a row but the first, and shortened until no point that failed is where it
+    ends: the same call would fail again."""
+    xp, row = namespace(step.s), archive.failures_in_a_row(MOST_HALVINGS + 1)
+    s = step.s * 0.5 ** xp.astype(xp.clip(row - 1, min=0), step.s.dtype)[:, None]
     apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
     apart = xp.where(archive.failed[..., None] & xp.isfinite(apart), apart, xp.inf)
     for _ in range(SHORTENINGS):
