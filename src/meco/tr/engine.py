@@ -352,7 +352,7 @@ class TrustRegion(Engine):
         found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due)
         state.failure_scale = found.length, found.amplitude
         found = found._replace(border=fit_border(state.archive, state.region))
-        return decide_local(found, state.failure_evidence)
+        return decide_local(found, state.failure_evidence, state.archive)
 
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius."""

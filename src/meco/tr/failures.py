@@ -42,6 +42,7 @@ GLOBAL_POINTS = 150  # of the whole archive, at most, that tell of the box as a 
 RECENT_POINTS = 10  # the newest of the archive, of which failures count wherever they lie
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
 CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
+MOST_CHANCE = 0.3  # rate by which failures come by chance, at most: more of them are likelier to have a reason
 LEAST_RISK = 0.05  # that a prediction is scored with
 ENOUGH_EVIDENCE, MOST_EVIDENCE = 1.5, 5.0  # in log p
 DIFFERENCE = 1e-3  # share of a distance, for slopes
@@ -272,13 +273,17 @@ def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
 def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Array:
     """Evidence [B] that failures have places, after a point that was to fail by a probability risk [B], or by the rate
     [B] of them all, did so or not [B]: the sum of the differences of log p."""
-    xp = namespace(risk)
+    xp, rate = namespace(risk), bounded(rate, 0.0, MOST_CHANCE)
     risk = bounded(risk, LEAST_RISK, 1.0 - LEAST_RISK)
     gained = xp.where(failed, xp.log(risk / rate), xp.log((1.0 - risk) / (1.0 - rate)))
     return bounded(evidence + gained, -MOST_EVIDENCE, MOST_EVIDENCE)
 
 
-def decide_local(model: FailureModel, evidence: Array) -> FailureModel:
-    """The model, its failures by chance or by place as what was foreseen of former points tells, evidence [B]."""
-    local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE) & (model.rate > 1e-3)
+def decide_local(model: FailureModel, evidence: Array, archive: PointArchive) -> FailureModel:
+    """The model, its failures by chance or by place as what was foreseen of former points tells, evidence [B].
+
+    Right after two failures in a row they have a place: by chance that is seldom.
+    """
+    local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE)
+    local = (local | (archive.failures_in_a_row(2) == 2)) & (model.rate > 1e-3)
     return model._replace(local=local)
