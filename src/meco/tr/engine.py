@@ -237,7 +237,7 @@ class TrustRegion(Engine):
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
         draws = None
         if self.offspring is not None:
-            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
+            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force(), failures)
         if self.models.categories is not None:
             x, source = self.models.categories.take_turns(
                 x, source, state.archive, sub, before, step.weights, float(foreseen[0]), state.told
