@@ -1,12 +1,20 @@
-"""The smooth problem behind the sections on failures and noise, and peers that are called on it.
+"""Problems behind the sections on failures and noise, peers that are called on them, and runs that are kept.
 
-In D variables of the unit cube: a curved valley, f >= 1, under two curved inequalities; a seed draws it.
+Drawn problems, in D variables of the unit cube: a curved valley, f >= 1, under two curved inequalities; a seed draws
+one. NOMAD needs PyNomadBBO, CMA-ES and TPE the extra "baselines" of this repository's benchmarks (cma, optuna); a peer
+that is not installed is named on stderr and left out.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import os
+import sys
+import tempfile
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -35,6 +43,82 @@ def draw_problem(dim: int, seed: int) -> Callable[[np.ndarray], Answer]:
         return f, np.array([float(normal @ off + 0.5 * (off @ off)), float(np.cos(3.0 * x).sum() / dim - 0.8)])
 
     return fun
+
+
+class UnitProblem(NamedTuple):
+    """A function of the unit cube, f and g [p], with the least f that is known."""
+
+    name: str
+    dim: int
+    n_ineq: int
+    fun: Callable[[np.ndarray], Answer]
+    least: float
+
+
+CUTEST = (  # 40 open ones without equalities
+    "CAMSHAPE", "CB2", "CB3", "CRESC4", "DEMYMALO", "DIPIGRI", "HS101", "HS103", "HS113", "HS117", "HS11", "HS13",
+    "HS15", "HS17", "HS19", "HS23", "HS29", "HS31", "HS33", "HS43", "HS57", "HS59", "HS65", "HS67", "HS83", "HS85",
+    "HS89", "HS91", "HS93", "HS95", "HS97", "KIWCRESC", "MADSSCHJ", "MATRIX2", "MINMAXBD", "MINMAXRB", "MISTAKE",
+    "POLAK1", "POLAK3", "POLAK4",
+)  # fmt: skip
+
+
+def list_problems(kind: str, dims: list[int], seed: int) -> list[UnitProblem]:
+    """Problems of a kind: drawn by a seed, users' designs that are continuous and have no equalities, or CUTEst's."""
+    if kind == "drawn":
+        return [UnitProblem(f"valley {d}", d, 2, draw_problem(d, seed), find_optimum(d, seed)[0]) for d in dims]
+    if kind == "users":
+        from users_problems import DESIGNS
+
+        chosen = [design for design in DESIGNS if not design.integer and not design.n_eq]
+        return [
+            UnitProblem(d.name, d.dim, d.n_ineq, _in_cube(_values_of_design(d.fun), np.array(d.bounds).T), d.best)
+            for d in chosen
+        ]
+    from meco import get_problem
+
+    return [_open_cutest(get_problem(f"S2MPJ-{name}")) for name in CUTEST]
+
+
+def _open_cutest(problem: Any) -> UnitProblem:
+    def values(x: np.ndarray) -> Answer:
+        f, g, _ = problem.raw(x)
+        return float(f), np.asarray(g)
+
+    box = np.stack([problem.lower, problem.upper])
+    return UnitProblem(problem.name, problem.dim, len(values(problem.x0)[1]), _in_cube(values, box), problem.best_known)
+
+
+def _values_of_design(fun: Callable[[np.ndarray], dict[str, Any]]) -> Callable[[np.ndarray], Answer]:
+    def values(x: np.ndarray) -> Answer:
+        told = fun(x)
+        return float(told["f"]), np.array([*told["g"].values()], dtype=float)
+
+    return values
+
+
+def _in_cube(values: Callable[[np.ndarray], Answer], box: np.ndarray) -> Callable[[np.ndarray], Answer]:
+    low, high = box
+    return lambda u: values(low + np.clip(u, 0.0, 1.0) * (high - low))
+
+
+class KeptRuns:
+    """Rows of runs as lines of JSON in a file: a second call goes on where the first was stopped. None: no file."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path, self.rows = None if path is None else Path(path), {}
+        if self.path is not None and self.path.exists():
+            self.rows = {json.dumps(k): v for k, v in map(json.loads, self.path.read_text().splitlines())}
+
+    def __call__(self, key: list[Any], make: Callable[[], list[Any]]) -> list[Any]:
+        """The row of this key, made and appended to the file where it is not there yet."""
+        name = json.dumps(key)
+        if name not in self.rows:
+            self.rows[name] = row = make()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, row]) + "\n")
+        return self.rows[name]
 
 
 def find_optimum(dim: int, seed: int) -> tuple[float, np.ndarray]:
@@ -140,4 +224,51 @@ def run_cma(count: Counter, dim: int, seed: int) -> None:
         seed += 1000
 
 
-PEERS = {"COBYQA": run_cobyqa, "COBYLA": run_cobyla, "SciPy DE": run_de, "Optuna TPE": run_optuna, "pycma": run_cma}
+def run_nomad(count: Counter, dim: int, seed: int) -> None:
+    """PyNomad from the middle, then from random points: f, progressive barriers for g; a failure is no value."""
+    import PyNomad
+
+    rng, start = np.random.default_rng(seed), np.full(dim, 0.5)
+    outputs = " ".join(["OBJ", *["PB"] * count.n_ineq])
+
+    def box(point: Any) -> int:
+        x = np.array([point.get_coord(i) for i in range(point.size())])
+        try:
+            found = count(x)
+        except Spent:
+            return 0
+        if found is None:
+            return 0
+        point.setBBO(" ".join(repr(float(v)) for v in (found[0], *found[1])).encode())
+        return 1
+
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        try:
+            while count.left:
+                options = [f"BB_OUTPUT_TYPE {outputs}", f"MAX_BB_EVAL {count.left}", "DISPLAY_DEGREE 0",
+                           f"SEED {seed + 1}"]  # fmt: skip
+                PyNomad.optimize(box, start.tolist(), [0.0] * dim, [1.0] * dim, options)
+                start, seed = rng.random(dim), seed + 1000
+        finally:
+            os.chdir(here)
+
+
+PEERS = {
+    "NOMAD": run_nomad,
+    "COBYQA": run_cobyqa,
+    "COBYLA": run_cobyla,
+    "SciPy DE": run_de,
+    "Optuna TPE": run_optuna,
+    "pycma": run_cma,
+}
+PACKAGES = {"NOMAD": "PyNomad", "Optuna TPE": "optuna", "pycma": "cma"}
+
+
+def installed(solvers: list[str]) -> list[str]:
+    """Those of the solvers whose package is there; the others are named on stderr."""
+    missing = [s for s in solvers if s in PACKAGES and importlib.util.find_spec(PACKAGES[s]) is None]
+    for solver in missing:
+        print(f"LEFT OUT: {solver} needs {PACKAGES[solver]}, which is not installed", file=sys.stderr)
+    return [s for s in solvers if s not in missing]

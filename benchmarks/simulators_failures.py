@@ -1,8 +1,11 @@
 """A simulator that fails in places: answers and failed calls of ours and of peers, five kinds of failures and a toy.
 
+    python benchmarks/simulators.py failures --out runs.jsonl
+
 Beside: the optimum touches the border of a half space that fails. Islands: a wave, three tenths of the box. Most:
 all beyond a ball fails, six tenths of the box. Pocket: a ball between the middle and the optimum. Chance: every fifth
 point, by a hash. The toy: three variables, two thirds of the box fail, f falls towards what fails. 30 D evaluations.
+With --out runs are kept, and a second call goes on with them.
 """
 
 from __future__ import annotations
@@ -12,16 +15,20 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
-from simulators_base import PEERS, Answer, Counter, Spent, draw_problem, find_optimum
+from simulators_base import PEERS, Answer, Counter, KeptRuns, Spent, draw_problem, find_optimum, installed
 
+TOY_LEAST = 2.7939
 KINDS = ("beside", "islands", "most", "pocket", "chance")
 
 
 def draw_failures(kind: str, dim: int, seed: int, optimum: np.ndarray) -> Callable[[np.ndarray], bool]:
     """Which points x [D] fail; the optimum does not."""
+    if kind == "none":
+        return lambda x: False
     rng = np.random.default_rng([11, seed, dim])
     u = rng.random((4000, dim))
     if kind == "chance":
@@ -93,29 +100,34 @@ def best_answer(count: Counter) -> float:
 
 
 def main(arguments: list[str]) -> None:
-    """Print a table for each number of variables, and the toy."""
+    """Print a line for each number of variables, kind and solver, and the toy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--dims", type=int, nargs="+", default=[2, 5, 10])
     parser.add_argument("--solvers", nargs="+", default=["TR", *PEERS])
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", default=["toy", *KINDS], choices=["toy", "none", *KINDS])
+    parser.add_argument("--out", help="a file that keeps the runs")
     args = parser.parse_args(arguments)
-    print(f"{'':<10}{'D':>3}  {'solver':<12}{'median f':>11}{'over optimum':>14}{'failed of':>12}")
-    for dim in args.dims:
-        for kind in args.kinds:
-            for solver in args.solvers:
-                f, over, failed = [], [], []
-                for seed in range(args.seeds):
-                    fun, least = failing_problem(kind, dim, seed)
-                    count = run_solver(solver, fun, dim, 30 * dim, seed)
-                    f.append(best_answer(count))
-                    over.append(f[-1] / least)
-                    failed.append(sum(told is None for _, told in count.points))
-                print(f"{kind:<10}{dim:>3}  {solver:<12}{np.median(f):>11.6g}{np.median(over):>14.6f}"
-                      f"{int(np.median(failed)):>6} of {30 * dim}", flush=True)  # fmt: skip
-    for solver in args.solvers:
-        found = [run_solver(solver, toy, 3, 150, seed, n_ineq=1) for seed in range(args.seeds)]
-        failed = [sum(told is None for _, told in count.points) for count in found]
-        off = [best_answer(count) - 2.7939 for count in found]
-        said = f"off by {np.median(off):.2e} (median), failed {failed} of 150"
-        print(f"{'toy':<10}{3:>3}  {solver:<12} {said}", flush=True)
+    keep = KeptRuns(args.out)
+    print(f"{'':<10}{'D':>3}  {'solver':<12}{'f / least f':>12}{'worst':>10}{'feasible':>10}  failed of")
+    for kind in args.kinds:
+        for dim in [3] if kind == "toy" else args.dims:
+            for solver in installed(args.solvers):
+                rows = [
+                    keep(["failures", kind, dim, seed, solver], partial(run_failing, solver, kind, dim, seed))
+                    for seed in range(args.seeds)
+                ]
+                over, failed, calls = (np.array(column, dtype=float) for column in zip(*rows))
+                found = f"{np.median(over):>12.6f}{over.max():>10.3g}{np.isfinite(over).mean():>10.0%}"
+                said = f"{int(np.median(failed))} ({int(failed.min())} to {int(failed.max())}) of {int(calls[0])}"
+                print(f"{kind:<10}{dim:>3}  {solver:<12}{found}  {said}", flush=True)
+
+
+def run_failing(solver: str, kind: str, dim: int, seed: int) -> list[float]:
+    """f of the answer by the least f, inf where none is feasible; failed calls, and calls."""
+    if kind == "toy":
+        fun, least, budget, n_ineq = toy, TOY_LEAST, 150, 1
+    else:
+        (fun, least), budget, n_ineq = failing_problem(kind, dim, seed), 30 * dim, 2
+    count = run_solver(solver, fun, dim, budget, seed, n_ineq)
+    return [best_answer(count) / least, sum(told is None for _, told in count.points), budget]

@@ -120,7 +120,8 @@ def test_bounds_that_are_none_are_refused_with_a_way_out(bounds, said):
         (lambda: Tolerances(keep_feasible="disc"), "a list of names"),
         (lambda: Tolerances(eq=[1e-3, -1.0]), r"eq\[1\] must be a finite number, 0 or more"),
         (lambda: run(cheap=[1]), r"cheap: constraints\[0\] must be a NonlinearConstraint"),
-        (lambda: run(noise=0.1), "noise must be"),
+        (lambda: run(noise=-0.1), "noise must be"),
+        (lambda: run(noise={"f": "much"}), r"noise\['f'\] must be"),
     ],
 )
 def test_a_record_refuses_what_it_cannot_hold(make, said):

@@ -81,7 +81,7 @@ SLIPS = {  # a line, and what is said of it
     "Optimizer([(-1, 1)], budgt=3)": 'keyword argument "budgt"',
     "Variable(0, 1, interger=True)": 'keyword argument "interger"',
     "Workers(2, timout=3.0)": 'keyword argument "timout"',
-    "meco.minimize(fun, [(-1, 1)], noise=[0.1])": 'incompatible type "list',
+    "meco.minimize(fun, [(-1, 1)], noise='much')": 'incompatible type "str',
     "result.fun = 3.0": 'Property "fun" defined in "Result" is read-only',
 }
 

@@ -1,6 +1,6 @@
-"""Pictures of the pages on cheap constraints, categories, partial answers and vectorised functions.
+"""Pictures of the pages on cheap constraints, categories, partial answers, vectorised functions, failures and noise.
 
-python tools/draw_features.py          # writes docs/images/features/*.png; needs the extra "plot"
+python tools/draw_features.py [NAME ..]    # all, or some of them: docs/images/features/*.png; needs the extra "plot"
 """
 
 from __future__ import annotations
@@ -123,6 +123,60 @@ def draw_vectorised(evaluations: int = 4000) -> None:
     save(figure, "vectorised")
 
 
+def draw_failures() -> None:
+    """Calls of a simulator that fails beyond a curve, on which its optimum lies."""
+
+    def fails(x: np.ndarray) -> bool:
+        return bool(x[0] + 0.5 * x[1] ** 2 > 0.0)
+
+    def fun(x: np.ndarray) -> float:
+        return float("nan") if fails(x) else float((x[0] - 1.0) ** 2 + (x[1] - 0.8) ** 2)
+
+    result = meco.minimize(fun, [(-2, 2)] * 2, budget=60, seed=1)
+    x, failed = result.evaluations.x, result.evaluations.failed
+    figure, panel = plt.subplots(figsize=(5, 4.2))
+    y = np.linspace(-2, 2, 200)
+    panel.fill_betweenx(y, -0.5 * y**2, 2.0, color=BAD, alpha=0.12, label="fails here")
+    panel.scatter(*x[~failed].T, s=16, color=GOOD, label=f"{int((~failed).sum())} calls that did not")
+    panel.scatter(*x[failed].T, s=20, color=BAD, marker="x", label=f"{int(failed.sum())} calls that failed")
+    panel.set(xlim=(-2, 2), ylim=(-2, 2), xlabel="x1", ylabel="x2")
+    panel.set_aspect("equal")
+    panel.legend(fontsize=8, loc="lower left")
+    save(figure, "failures")
+
+
+def draw_noise() -> None:
+    """A constraint at the answers of twenty noisy runs: what noise says, and what is true."""
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    for panel, (name, given) in zip(panels, (("noise=False", False), ("noise=True", True))):
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+
+            def fun(x: np.ndarray, rng: np.random.Generator = rng) -> tuple[float, list[float]]:
+                return float(x @ x) + 0.05 * rng.standard_normal(), [1.0 - x[0] + 0.05 * rng.standard_normal()]
+
+            result = meco.minimize(fun, [(-2, 3)] * 2, budget=100, seed=seed, noise=given)
+            colour = GREY if not result.success else GOOD if result.x[0] >= 1.0 else BAD
+            panel.scatter(seed, 1.0 - result.x[0], color=colour, s=20)
+        panel.axhline(0.0, color=GREY, lw=1)
+        panel.set_title(name, fontsize=10)
+        panel.set_xlabel("run")
+    panels[0].set_ylabel("true value of g, to be 0 or less")
+    words = ((GOOD, "success, and it is"), (GREY, "not sure enough"), (BAD, "success, and it is not"))
+    handles = [plt.Line2D([], [], color=colour, marker="o", ls="", label=text) for colour, text in words]
+    panels[1].legend(handles=handles, fontsize=8)
+    save(figure, "noise")
+
+
+DRAWINGS = {
+    "cheap": draw_cheap,
+    "categories": draw_categories,
+    "partial": draw_partial,
+    "vectorised": draw_vectorised,
+    "failures": draw_failures,
+    "noise": draw_noise,
+}
+
 if __name__ == "__main__":
-    for draw in (draw_cheap, draw_categories, draw_partial, draw_vectorised):
-        draw()
+    for drawing in sys.argv[1:] or DRAWINGS:
+        DRAWINGS[drawing]()

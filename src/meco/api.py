@@ -43,7 +43,7 @@ def minimize(
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: Any = None,
-    noise: bool | None = None,
+    noise: bool | float | list[float] | dict[str, float] | None = None,
 ) -> Result:
     """Minimise a black box in a box, under constraints, with a fixed number of evaluations.
 
@@ -77,8 +77,10 @@ def minimize(
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Constraints that may be called as often as one likes before an expensive call: as constraints takes them,
             or a dict of these by name. No point that violates them is called, and they cost nothing of the budget.
-        noise: What is known of noise: False, calls of one point give the same values; True, they do not. Left open,
-            methods of the TR family spend one call on finding out where a function looks as if it were noisy.
+        noise: What is known of noise: False, calls of one point give the same values; True, they do not; or the
+            standard deviation of a call: a number for f and every constraint, a list in their order, or a dict by name
+            with "f". fun may tell standard errors with each answer, {"f": .., "g": .., "se": ..}. Left open, methods of
+            the TR family spend one call on finding out where a function looks as if it were noisy.
 
     Ctrl-C stops the run after the evaluation that is under way and returns the best point so far.
 

@@ -31,6 +31,7 @@ from meco.run.folder.search_state import (
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
+from meco.run.log.evaluations_builder import stack_rows
 from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
@@ -70,7 +71,7 @@ class Optimizer:
         tolerances: float | dict[str, float] | Tolerances | None = None,
         workers: int | Workers = 1,
         cheap: Any = None,
-        noise: bool | None = None,
+        noise: bool | float | list[float] | dict[str, float] | None = None,
     ) -> None:
         pool = Workers.read(workers)
         self.request = make_request(
@@ -146,13 +147,14 @@ class Optimizer:
         return np.array([x for _, x in found]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
-    def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None) -> None:
+    def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None, se: Any = None) -> None:
         """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
 
         One point may come without its leading axis. failed [m] marks points without values; what is not finite counts
         as failed too, but that nan beside a violated constraint is what was not computed: the rest is learnt from.
         The next generation begins when the last value is told. All of it is copied: the arrays stay yours. Points of
         named variables may be told as dicts too. Values of cheap constraints are not told: they are added here.
+        se [m, 1 + p + q] are standard errors of f, g and h, or [m] where f is all there is; nan: not known of a point.
         """
         points = np.atleast_2d(_copy_numbers(self.variables.as_array(x), "x")) + 0.0
         count = len(points)
@@ -163,13 +165,18 @@ class Optimizer:
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
+        errors = np.zeros((count, 0)) if se is None else _read_rows(se, count, 1 + p + q, "se")
+        if (np.isinf(errors) | (errors < 0.0)).any():
+            raise InvalidInput("se must be finite numbers, 0 or more")
         numbers = self._find_numbers(points)
         if self.request.cheap is not None:
             more = self.request.cheap.values.parts(points)
             g, h = (np.concatenate(pair, axis=1) for pair in zip((g, h), more))
+            errors = _widen_errors(errors, p, *more)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.add_answer(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
+            point = self._outstanding.pop(number)
+            self.log.add_answer(*self._make_entry(number, point, values, bool(lost[k]), errors[k]))
         for number in numbers:
             self._search.accept_answer(number)
 
@@ -186,12 +193,16 @@ class Optimizer:
         if cooperation is not None and self.nit:
             cooperation.diversify(np.array([u]))
 
-    def _make_entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
+    def _make_entry(
+        self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool, errors: np.ndarray
+    ) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
         if self.request.cheap is not None:  # those that are told have no names
             (p, q), named = self._told_counts, self.request.cheap.values.describe()
             answer = answer._replace(g_names=("",) * p + (*named["ineq"],), h_names=("",) * q + (*named["eq"],))
+        if answer.fault is Fault.NONE and not np.isnan(errors).any():
+            answer = answer._replace(errors=errors)
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _find_numbers(self, points: np.ndarray) -> list[int]:
@@ -234,6 +245,8 @@ class Optimizer:
         inputs["asynchronous"] = self.asynchronous
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
+        if any(self.log.entries[n].errors.size for n in numbers):
+            state["se"] = stack_rows([self.log.entries[n].errors for n in numbers], 1 + p + q)
         state |= {"x": x, "f": f, "g": g, "h": h, "order": np.array(list(self.log.entries), dtype=np.int64)}
         state |= {"open_x": self.pending, "open_number": np.array(sorted(self._outstanding), dtype=np.int64)}
         if self.request.known is not None:
@@ -304,7 +317,7 @@ class Optimizer:
             part = slice(at, until)
             f, lost = told.f[part], told.lost[part]
             p, q = self._told_counts
-            self.tell(told.x[part], f, told.g[part][:, :p], told.h[part][:, :q], failed=lost)
+            self.tell(told.x[part], f, told.g[part][:, :p], told.h[part][:, :q], lost, told.errors_of(part, p, q))
             at = until
         numbers = outstanding.number.tolist()
         unasked = self._outstanding.keys() - set(numbers)
@@ -319,7 +332,7 @@ class Optimizer:
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
         """The k-th of the answers that were told, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
-        return self._make_entry(int(told.number[k]), told.x[k], values, bool(told.lost[k]))[0]
+        return self._make_entry(int(told.number[k]), told.x[k], values, bool(told.lost[k]), told.errors[k])[0]
 
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
         """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
@@ -431,6 +444,14 @@ def _copy_numbers(values: Any, name: str) -> np.ndarray:
         return np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers; got {values!r:.60}") from error
+
+
+def _widen_errors(errors: np.ndarray, p: int, *more: np.ndarray) -> np.ndarray:
+    """Standard errors [m, 1 + p + q] with 0 for further inequalities and equalities [m, ...]; none stay none."""
+    if not errors.shape[1]:
+        return errors
+    zeros = [np.zeros_like(part) for part in more]
+    return np.concatenate([errors[:, : 1 + p], zeros[0], errors[:, 1 + p :], zeros[1]], axis=1)
 
 
 def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:

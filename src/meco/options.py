@@ -22,6 +22,7 @@ INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an
 STOP_NAMES = ("feasible", "converged")
 
 Tolerance = float | list[float] | dict[str, float]  # for all constraints, in their order, or by name
+Noise = bool | float | list[float] | dict[str, float]  # whether there is any, or how much: of all, in order, or by name
 
 
 # -- tolerances --------------------------------------------------------------------------------------
@@ -75,6 +76,37 @@ def _check_tolerance(value: Any, what: str) -> float:
         raise InvalidInput(
             f"tolerances: {what} must be a finite number, 0 or more (or a list of them in order, or a dict by name); "
             f"got {value!r:.60}"
+        )
+    return number
+
+
+def read_noise(given: Any) -> Noise | None:
+    """Whether calls of one point differ, or the standard deviation of a call: one of the forms of Noise, checked.
+
+    A list is that of f and of each constraint in order; a dict has "f" and names of constraints, others have none.
+    """
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return None if given is None else bool(given)
+    if isinstance(given, Mapping):
+        found: Noise = {str(name): _check_deviation(value, f"noise[{name!r}]") for name, value in given.items()}
+    elif isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        found = [_check_deviation(value, f"noise[{i}]") for i, value in enumerate(given)]
+    else:
+        found = _check_deviation(given, "noise")
+    every = found.values() if isinstance(found, dict) else found if isinstance(found, list) else (found,)
+    return found if any(value > 0.0 for value in every) else False
+
+
+def _check_deviation(value: Any, what: str) -> float:
+    """A finite number, 0 or more; what names it in the error."""
+    try:
+        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise InvalidInput(
+            f"{what} must be True, False, or the standard deviation of a call: a finite number, 0 or more (or a list "
+            f'of them, f first, or a dict by name with "f"); got {value!r:.60}'
         )
     return number
 

@@ -51,6 +51,7 @@ class Task:
     lengths: np.ndarray | None = None  # typical length of each variable around x0, in the unit cube, [D]
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
     noisy: bool | None = None  # whether calls of one point differ; None: not known
+    noise: Callable[[], np.ndarray | None] | None = None  # standard deviations of f, g and h [1 + C], where told
     range: SearchRange | None = None  # where a bound is infinite, which InfiniteBounds allows; of tasks with one run
     cheap: CheapLimits | None = None  # constraints that cost nothing; of tasks with one run
     categories: Categories | None = None  # of tasks with one run; to all but their own methods they are integers

@@ -76,6 +76,10 @@ class AnsweredConstraints:
         ineq, eq = self._request.resolve_tolerances(self._log)
         return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
+    def noise(self) -> np.ndarray | None:
+        """Standard deviations of f and of each constraint [1 + C]; None where nobody told them."""
+        return self._request.resolve_noise(self._log)
+
 
 class FunctionSource:
     """One run on a function. project moves points [n, D] of the unit cube to where hard constraints let them lie."""

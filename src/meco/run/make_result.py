@@ -18,7 +18,7 @@ from meco.result import ConstraintValue, LimitPrices, Minimum, Result, RunFacts,
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
-from meco.run.noisy_answer import SUCCESS_PROBABILITY, NoisyAnswer, choose_noisy_answer
+from meco.run.noisy_answer import EQUALITY_ERRORS, SUCCESS_PROBABILITY, NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
@@ -41,7 +41,8 @@ def make_result(
     allowed = request.resolve_tolerances(log)
     every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
-    noisy = choose_noisy_answer(every, allowed) if reason != "running" and every.best is not None else None
+    ended = reason != "running" and every.best is not None
+    noisy = choose_noisy_answer(every, allowed, request.resolve_noise(log)) if ended else None
     found = found if noisy is None else noisy.point
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
@@ -185,7 +186,7 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
     if result.probability is not None and result.repeated is not None:
-        return [_describe_noisy(result)]
+        return [_describe_noisy(result, n_ineq)]
     if result.status == 1:
         hurt = {name: c.violation for name, c in result.constraints.items() if c.violation > c.tolerance}
         worst = max(hurt, key=lambda name: hurt[name])
@@ -201,8 +202,8 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     return said
 
 
-def _describe_noisy(result: Result) -> str:
-    """What the message says of an answer that noisy calls were averaged for."""
+def _describe_noisy(result: Result, n_ineq: int) -> str:
+    """What the message says of an answer that noisy calls were averaged for; equalities come after n_ineq others."""
     assert result.repeated is not None
     assert result.probability is not None
     calls = result.repeated["calls"]
@@ -213,4 +214,12 @@ def _describe_noisy(result: Result) -> str:
     if not result.constraints:
         return f"{said}."
     sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"
-    return f"{said}; probability that x keeps the constraints: {result.probability:.3f}{sure}."
+    said = f"{said}; probability that x keeps the {_kinds(n_ineq, result)}: {result.probability:.3f}{sure}."
+    if len(result.constraints) == n_ineq:
+        return said
+    return f"{said} Equalities are judged by their means, within the tolerance and {EQUALITY_ERRORS:g} standard errors."
+
+
+def _kinds(n_ineq: int, result: Result) -> str:
+    """What a probability is asked of."""
+    return "constraints" if len(result.constraints) == n_ineq else "inequalities"

@@ -6,8 +6,8 @@ that were called again, the mean of an inequality has the standard error s / sqr
 
     P(feasible) = product over the inequalities of Phi((tolerance - mean) / (s / sqrt(n))).             (1)
 
-Success means that (1) is at least 0.95. Of an equality no probability is asked: its mean must be within the tolerance
-and two standard errors.
+Standard deviations that the user or the answers told stand in the place of s. Success means that (1) is at least 0.95.
+Of an equality no probability is asked: its mean must be within the tolerance and two standard errors.
 """
 
 from __future__ import annotations
@@ -35,13 +35,21 @@ class NoisyAnswer(NamedTuple):
     constraint_errors: np.ndarray
 
 
-def choose_noisy_answer(every: Evaluations, tolerances: tuple[Any, Any]) -> NoisyAnswer | None:
-    """The answer of a run whose repeated calls differ; None where no call was repeated, or all gave the same."""
+def choose_noisy_answer(
+    every: Evaluations, tolerances: tuple[Any, Any], told: np.ndarray | None = None
+) -> NoisyAnswer | None:
+    """The answer of a run whose repeated calls differ; None where no call was repeated, or all gave the same.
+
+    told [1 + p + q] are standard deviations of a call, where these are known.
+    """
     if len(every) < 2 or len(np.unique(every.x, axis=0)) == len(every):
         return None
     found = average_calls(every)
     again = found.calls > 1
     deviations = [_pool(found, spread) for spread in found.spread]
+    if told is not None:
+        p = every.g.shape[1]
+        deviations = [told[0], told[1 : 1 + p], told[1 + p :]]
     if not again.any() or not any(np.any(d > 0.0) for d in deviations):
         return None
     enough = np.flatnonzero(found.calls >= max(2, (int(found.calls.max()) + 1) // 2))

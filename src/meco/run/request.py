@@ -19,11 +19,16 @@ from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange, measu
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.methods import METHODS, methods_that_offer
-from meco.options import Method, Tolerances, Workers
-from meco.read_numbers import read_flag, read_whole_number
+from meco.options import Method, Noise, Tolerances, Workers, read_noise
+from meco.read_numbers import read_whole_number
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
-from meco.run.tolerances import check_constraint_names, resolve_tolerances_by_name, strictest_tolerance
+from meco.run.tolerances import (
+    check_constraint_names,
+    resolve_noise_by_name,
+    resolve_tolerances_by_name,
+    strictest_tolerance,
+)
 from meco.variables import Variable, Variables
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ class Request:
     hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     linear_rows: tuple[Row, ...] = ()  # linear constraints
     cheap: Cheap | None = None  # constraints that cost nothing
-    noise: bool | None = None  # whether calls of one point differ; None: not known
+    noise: Noise | None = None  # whether calls of one point differ, or by how much; None: not known
 
     @cached_property
     def lower(self) -> np.ndarray:
@@ -117,6 +122,20 @@ class Request:
         return resolve_tolerances_by_name(
             self.tolerances.ineq, self.tolerances.eq, log.constraint_names(self.constraint_names), log.counts[0]
         )
+
+    def resolve_noise(self, log: EvaluationLog) -> np.ndarray | None:
+        """Standard deviations of f and of each constraint [1 + C], as answers told them or the user gave them.
+
+        Errors that were told are pooled over all answers. None where neither is known.
+        """
+        if self.noise is False:
+            return None
+        told = log.standard_errors()
+        if told is not None:
+            return np.sqrt(np.mean(told * told, axis=0))
+        if self.noise is None or isinstance(self.noise, bool):
+            return None
+        return resolve_noise_by_name(self.noise, log.constraint_names(self.constraint_names))
 
     @property
     def strictest_tolerances(self) -> tuple[float, float]:
@@ -188,7 +207,7 @@ def make_request(
     evaluated: Any = None,
     tolerances: Any = None,
     workers: Workers | None = None,
-    noise: bool | None = None,
+    noise: Any = None,
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent.
 
@@ -224,7 +243,7 @@ def make_request(
         known,
         allowed,
         notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
-        noise=None if noise is None else read_flag(noise, "noise"),
+        noise=read_noise(noise),
     )
     if any(variable.infinite for variable in variables.each):
         _check_infinite_bounds(request)

@@ -52,7 +52,8 @@ def make_search(
         tolerances=constraints.tolerances,
         range=box.range,
         categories=_find_categories(request),
-        noisy=request.noise,
+        noisy=request.noise is not False if request.noise is not None else None,
+        noise=constraints.noise,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
     rows = offered(engine, LinearRows)

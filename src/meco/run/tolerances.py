@@ -58,8 +58,20 @@ def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -
             raise UnknownConstraint(f"constraint (in tolerances: {keyword})", name, names)
 
 
+def resolve_noise_by_name(noise: float | list[float] | dict[str, float], names: Sequence[str]) -> np.ndarray:
+    """Standard deviations of f and of constraints of these names [1 + C]: one for all, in order, or by name."""
+    if isinstance(noise, dict):
+        for name in noise:
+            if name != "f" and name not in names:
+                raise UnknownConstraint('function (in noise: "f" or a constraint)', name, ("f", *names))
+        return np.array([noise.get(name, 0.0) for name in ("f", *names)])
+    if isinstance(noise, list) and len(noise) != 1 + len(names):
+        raise InvalidInput(f"noise has {len(noise)} values, but there are {1 + len(names)}: f, {', '.join(names)}")
+    return np.array(noise) if isinstance(noise, list) else np.full(1 + len(names), noise)
+
+
 class UnknownConstraint(UnknownName, InvalidInput):
-    """A tolerance for a constraint that does not exist."""
+    """A tolerance, or a level of noise, of a constraint that does not exist."""
 
 
 def strictest_tolerance(tolerance: Any, keyword: str) -> float:

@@ -131,6 +131,18 @@ class PointArchive:
         """Whether any point may have failed: exact in NumPy; on a device what the evaluations are known to be."""
         return maybe_any(self.failed) if self.on_host else not self.intact
 
+    def failed_rate(self) -> Array:
+        """The share of the points that failed, by a count that is never 0 or all: [B]."""
+        xp, there = namespace(self.x), namespace(self.x).isfinite(self.x[..., 0])
+        failed = xp.sum(xp.astype(self.failed & there, self.x.dtype), axis=-1)
+        return (failed + 0.5) / (xp.sum(xp.astype(there, self.x.dtype), axis=-1) + 1.0)
+
+    def failures_in_a_row(self, most: int) -> Array:
+        """How many of the newest points failed, one after another, up to a number: [B]."""
+        xp = namespace(self.x)
+        rows = [xp.all(self.failed | ~self.newest(k + 1), axis=-1) for k in range(min(most, self.count))]
+        return xp.sum(xp.astype(xp.stack(rows, axis=0), xp.int64), axis=0)
+
     def newest(self, count: int) -> Array:
         """Which rows hold the newest points, where none has been replaced yet: [1, n]."""
         xp, made = namespace(self._next), self._arrays[X]

@@ -199,10 +199,10 @@ class AsyncProposals:
     def _propose_undone(self) -> list[Ticket]:
         """Points of an iteration after which the engine is what it was."""
         engine, state = self.engine, self.engine.state
-        region, r2, asked, noise, probed = state.region, state.r2, engine.asked, state.noise, state.probed
+        region, r2, asked, noise = state.region, state.r2, engine.asked, state.noise
         scale = state.failure_scale
         tickets = self._propose_iteration(self.batch)
-        state.region, state.r2, engine.asked, state.noise, state.probed = region, r2, asked, noise, probed
+        state.region, state.r2, engine.asked, state.noise = region, r2, asked, noise
         state.failure_scale = scale
         return tickets
 

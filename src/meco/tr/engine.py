@@ -34,8 +34,20 @@ from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
-from meco.tr.failure_avoidance import BORDER_RESTART_RADIUS, keep_region, touches_failure, weigh_failures
-from meco.tr.failures import FailureModel, fit_nearby
+from meco.tr.failure_avoidance import (
+    BORDER_RESTART_RADIUS,
+    Weighed,
+    choose_cut,
+    choose_step,
+    find_tested,
+    keep_region,
+    leave_border,
+    pass_failures,
+    touches_failure,
+    weigh_failures,
+)
+from meco.tr.failure_border import fit_border
+from meco.tr.failures import FailureModel, decide_local, fit_nearby, score_places
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
 from meco.tr.initial_design import initial_points, initial_radii
@@ -51,6 +63,7 @@ from meco.tr.noise import (
     keep_radius,
     repeat_best,
     smooth_archive,
+    told_noise,
 )
 from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
 from meco.tr.proposal_counts import add_points, failed_share
@@ -63,7 +76,7 @@ from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
-LEAST_SCALE_INTERVAL = 5  # evaluations between two searches for the scales of failures.py
+LEAST_SCALE_INTERVAL = 10  # evaluations between two searches for the scales of failures.py
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
 
 
@@ -209,13 +222,11 @@ class TrustRegion(Engine):
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
-        failures = self._learn_failures(batch)
+        failures, tested = self._learn_failures(batch), None
         if failures is not None:
-            at_centre, given = merit(sub.value, sub.n_ineq, step.weights), (state.region.multipliers, weights)
-            step, sub, probes = weigh_failures(
-                step, sub, state.region, failures, at_centre, self._solve_again, (state.archive.x, state.probed),
-                (self.theta(), *given),
-            )  # fmt: skip
+            given = self.theta(), state.region.multipliers, weights
+            at_centre = merit(sub.value, sub.n_ineq, step.weights)
+            step, sub, tested = self._weigh_failures(Weighed(step, sub, state.region, failures, at_centre, given))
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         if self.models.cheap is not None:
@@ -224,13 +235,9 @@ class TrustRegion(Engine):
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
-        if failures is not None:
-            state.probed = probes & (source[:, 0] == Source.STEP)
-            first = namespace(x).where(state.probed, Source.GEOMETRY, source[:, 0])
-            source = namespace(x).concat([first[:, None], source[:, 1:]], axis=1)
         draws = None
         if self.offspring is not None:
-            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
+            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force(), failures)
         if self.models.categories is not None:
             x, source = self.models.categories.take_turns(
                 x, source, state.archive, sub, before, step.weights, float(foreseen[0]), state.told
@@ -240,11 +247,11 @@ class TrustRegion(Engine):
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self._repeat_calls(x, source, before.centre)
         index = _index_restarts(before, state.region, x)
-        self.asked = Asked(
-            make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta),
-            draws,
-            None if failures is None else failures.place_risks(x[:, :1, :])[:, 0],
-        )
+        made = make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta)
+        self.asked = Asked(made, draws)
+        if failures is not None:
+            risk = failures.place_risks(x[:, :1, :])[:, 0]
+            self.asked = Asked(made, draws, risk, keep_region(risk, failures.local, state.archive) | tested)
         return x
 
     def _fit_models(self, values: ControlValues) -> LocalFit:
@@ -299,8 +306,9 @@ class TrustRegion(Engine):
         if not self._may_be_noisy():
             return state.archive, state.rough.eta
         smoothed, state.noise = smooth_archive(
-            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget
-        )
+            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget,
+            told_noise(self.task, state.archive.y),
+        )  # fmt: skip
         eta = state.rough.eta
         return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 
@@ -311,19 +319,27 @@ class TrustRegion(Engine):
     def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
         """The points of an iteration, the first of them at the centre again to find noise out, or to average it."""
         noise, budget = self.state.noise, self.task.budget
-        if self.task.noisy is False or budget < FEWEST_CALLS or not maybe_any(noise.due | noise.noisy):
+        due = noise.due & (budget >= FEWEST_CALLS)
+        if self.task.noisy is False or not maybe_any(due | noise.noisy):
             return x, source
-        due, calls = noise.due, final_calls(budget)
+        calls = final_calls(budget)
         made = self.state.told - (budget - calls)  # of the last calls
         fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
         self.state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
         target = namespace(x).where(due[:, None], centre, self.state.noise.target)
         return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
 
-    @staticmethod
-    def _solve_again(sub: Subproblem, given: Any) -> Step:
-        """The step of another subproblem, from theta, multipliers and weights."""
-        return relaxed_step(sub, *given)
+    def _weigh_failures(self, known: Weighed) -> tuple[Step, Subproblem, Array]:
+        """The step that failures leave, its subproblem, and which runs [B] test a border by it.
+
+        A search that a border leaves nothing is about to start again.
+        """
+        state = self.state
+        step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
+        tested = find_tested(known, step, state.archive)
+        step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
+        state.region = leave_border(known, step, state.region)
+        return pass_failures(step, sub, state.region, state.archive), sub, tested
 
     def _learn_failures(self, batch: int) -> FailureModel | None:
         """Where evaluations around the centre fail; None while none has. Scales follow every check of models."""
@@ -335,7 +351,8 @@ class TrustRegion(Engine):
         width = state.region.width_in_force
         found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due)
         state.failure_scale = found.length, found.amplitude
-        return found
+        found = found._replace(border=fit_border(state.archive, state.region))
+        return decide_local(found, state.failure_evidence, state.archive)
 
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius."""
@@ -394,6 +411,9 @@ class TrustRegion(Engine):
             made = excuse_near_misses(made, ev, state.archive)
         if self.task.noisy is not False and maybe_any(state.noise.asked):
             state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
+        if asked.risk is not None:
+            rate = state.archive.failed_rate()
+            state.failure_evidence = score_places(state.failure_evidence, asked.risk, ev.failed[:, 0], rate)
         merits = judge_told(MERIT.key(ev, made.weights).minor, made, ev, state.archive)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
@@ -401,7 +421,7 @@ class TrustRegion(Engine):
         values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
-        kept = None if ev.intact or asked.risk is None else keep_region(asked.risk)
+        kept = None if ev.intact else asked.kept
         y, judged, before = fill_expected(values_of(ev), ev, made.value), merits, state.region
         if self._may_be_noisy():
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)

@@ -40,13 +40,14 @@ class Asked(NamedTuple):
 
     expectation: Expectation
     draws: Draws | None  # None without an evolution strategy
-    risk: Array | None = None  # [B] probability that the first of them fails; None while nothing has failed
+    risk: Array | None = None  # [B] that the first of them fails, if failures have places; None: nothing has failed
+    kept: Array | None = None  # [B] whether the region stays as it is should the first of them fail
 
     def of_point(self, k: int) -> Asked:
         """For the answer to one of the points."""
         made = self.expectation
         one = made._replace(source=made.source[:, k : k + 1], restart_index=made.restart_index[:, k : k + 1])
-        return Asked(one, None if self.draws is None else self.draws.of_point(k), self.risk)
+        return Asked(one, None if self.draws is None else self.draws.of_point(k), self.risk, self.kept)
 
 
 def make_expectation(

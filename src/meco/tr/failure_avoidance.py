@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
 from meco.tr.archive import PointArchive
+from meco.tr.failure_border import BORDER_RADII
 from meco.tr.failures import FailureModel, fit_everywhere, recent_points
-from meco.tr.region import Region
+from meco.tr.region import Region, Source
 from meco.tr.run_subsets import put_runs, take_runs
 from meco.tr.step import Step, Subproblem, merit
 
@@ -32,103 +33,108 @@ CAUTION = 6.0  # what is foreseen counts by this power of the probability not to
 PLANES = 2  # that a step is cut by, one after another
 WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
 LIKELY = 0.5
-PROBE_SHARE = 0.3  # of what a step to the border would bring, that a probe of the border is worth
-NOVELTY = 0.1  # radii between a probe and any other point, at least
-BORDER_RADII = 3.0  # radii times sqrt(D) within which a failure is beside the centre
+END_SHARE = 1e-5  # of what a step would bring, that a search on a border goes on for
+LEAST_KEPT_RISK = 0.01
+SAME_SHARE = 0.05  # of a step, within which its end is that of another
+SHORTENING, SHORTENINGS = 0.8, 6
+MOST_HALVINGS = 6
+TEST_SHARE = 0.03  # of what a step would bring, below which a border that is not sure is tested
+CLEARLY_BEYOND, ENOUGH_TESTS = 2.2, 2  # logits of a point beyond it, and how many that failed make it sure
 BORDER_RESTART_RADIUS = 3e-5  # below which a search that ends on a border starts again: each digit costs failures
 RESTART_TRIES = 64  # points of which a restart is the first that is hardly more likely to fail than the best
 RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
 
 
-def weigh_failures(
-    step: Step,
-    sub: Subproblem,
-    region: Region,
-    model: FailureModel,
-    now: Array,
-    solve: Callable[[Subproblem, Any], Step],
-    known: tuple[Array, Array],
-    given: Any,
-) -> tuple[Step, Subproblem, Array]:
-    """The step, or one that keeps off where evaluations fail, whichever promises most; its subproblem; and which runs
-    [B] only probe a border by it.
+class Weighed(NamedTuple):
+    """What a step is chosen from: the step that knows nothing of failures, its subproblem, the region, where failures
+    are to be expected, the merit at the centre [B], and what solve() is given, arrays [B, ...]."""
 
-    now [B] is the merit at the centre; solve(subproblem, given) makes a step, given being a record of arrays [B, ...].
-    known has the evaluated points [B, n, D], and which runs probed last time [B].
+    step: Step
+    sub: Subproblem
+    region: Region
+    model: FailureModel
+    now: Array
+    given: Any
+
+    def foreseen(self, step: Step) -> Array:
+        """The decrease of the merit that a step promises: [B]."""
+        return self.now - merit(step.value, self.sub.n_ineq, step.weights)
+
+    def logits_of(self, step: Step) -> Array:
+        """Log odds that a step fails: [B]."""
+        return self.model.logits((self.region.centre + self.region.reach * step.s)[:, None, :])[:, 0]
+
+    @property
+    def beside_border(self) -> Array:
+        """Runs [B] whose centre lies beside a border of what fails."""
+        return self.model.local if self.model.border is None else self.model.local & self.model.border.there
+
+
+def weigh_failures(known: Weighed, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
+    """The step, or one that keeps off where evaluations fail, whichever promises most, and its subproblem.
+
+    solve(subproblem, given) makes a step.
     """
-    z = model.logits(_end(step, region))[:, 0]
-    doubtful = model.local & (z > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
+    doubtful = known.model.local & (known.logits_of(known.step) > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
     if not maybe_any(doubtful):
-        return step, sub, doubtful
+        return known.step, known.sub
     if isinstance(doubtful, np.ndarray) and not doubtful.all():  # in NumPy the others need no programs
-        some = take_runs((step, sub, region, model, now, known, given), doubtful)
-        part, cut, probes = _most_promising(some[0], some[1], some[2], some[3], some[4], solve, some[5], some[6])
-        every = doubtful.copy()
-        every[doubtful] = probes
-        return put_runs(step, part, doubtful), put_runs(sub, cut, doubtful), every
-    best, kept, probes = _most_promising(step, sub, region, model, now, solve, known, given)
-    return _choose_step(doubtful, best, step), _choose_cut(doubtful, kept, sub), probes & doubtful
+        part, cut = _most_promising(take_runs(known, doubtful), solve)
+        return put_runs(known.step, part, doubtful), put_runs(known.sub, cut, doubtful)
+    best, kept = _most_promising(known, solve)
+    return choose_step(doubtful, best, known.step), choose_cut(doubtful, kept, known.sub)
 
 
-def _most_promising(
-    step: Step,
-    sub: Subproblem,
-    region: Region,
-    model: FailureModel,
-    now: Array,
-    solve: Callable[[Subproblem, Any], Step],
-    known: tuple[Array, Array],
-    given: Any,
-) -> tuple[Step, Subproblem, Array]:
+def _most_promising(known: Weighed, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """As weigh_failures(), of runs that are all in doubt."""
-    xp, (points, probed) = namespace(step.s), known
-    here = model.logits(region.centre[:, None, :])[:, 0]
-    best, kept, probes = step, sub, probed & False
-    most = _promise(step, sub, now, model.logits(_end(step, region))[:, 0], here)
-    beyond, _ = _cut_step(step, sub, region, model, zeros_like(here), solve, given)
-    hoped = PROBE_SHARE * (now - merit(beyond.value, sub.n_ineq, beyond.weights))
+    xp, best, kept = namespace(known.now), known.step, known.sub
+    here = known.model.logits(known.region.centre[:, None, :])[:, 0]
+    most = _promise(known, best, here)
     for level, more in zip(LEVELS, ROOM):
         limit = xp.maximum(here + more, zeros_like(here) + math.log(level / (1.0 - level)))
-        other, cut = _cut_step(step, sub, region, model, limit, solve, given)
-        other = _draw_back(other, sub, region, model, limit)
-        z = model.logits(_end(other, region))[:, 0]
-        promise = _promise(other, sub, now, z, here)
-        new = ~probed & ~is_near(points, _end(other, region)[:, 0, :], region.reach)
-        hope = hoped * _safety(z, here)
-        better = xp.where(new, xp.maximum(promise, hope), promise) > most
-        probes = xp.where(better, new & (hope > promise), probes)
-        promise = xp.where(new, xp.maximum(promise, hope), promise)
-        best, kept = _choose_step(better, other, best), _choose_cut(better, cut, kept)
+        other, cut = _cut_step(known, limit, solve)
+        other = _draw_back(known, other, limit)
+        promise = _promise(known, other, here)
+        better = promise > most
+        best, kept = choose_step(better, other, best), choose_cut(better, cut, kept)
         most = xp.where(better, promise, most)
-    return best, kept, probes
+    return best, kept
 
 
-def _draw_back(step: Step, sub: Subproblem, region: Region, model: FailureModel, limit: Array) -> Step:
-    """The step, shortened where its end is above a limit of logits [B]."""
-    xp = namespace(limit)
+def find_tested(known: Weighed, chosen: Step, archive: PointArchive) -> Array:
+    """Runs [B] that go beyond a border once, to see whether there is one: it takes nearly all of what the step would
+    bring, hardly any point clearly beyond it was tried, and the last point did not fail."""
+    xp, border, whole = namespace(known.now), known.model.border, known.foreseen(known.step)
+    little = known.foreseen(chosen) < TEST_SHARE * whole
+    wanted = known.beside_border & (whole > 0.0) & little & (archive.failures_in_a_row(1) == 0)
+    if border is None or not maybe_any(wanted):
+        return wanted & False
+    x = xp.where(xp.isfinite(archive.x), archive.x, known.region.centre[:, None, :])
+    beyond = archive.failed & (border.logits(x) > CLEARLY_BEYOND)
+    return wanted & (xp.sum(xp.astype(beyond, xp.int64), axis=-1) < ENOUGH_TESTS)
+
+
+def _draw_back(known: Weighed, step: Step, limit: Array) -> Step:
+    """A step, shortened where its end is above a limit of logits [B]."""
+    xp, region = namespace(limit), known.region
     shares = xp.arange(1, WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
     shares = shares * shares * shares
-    beyond = model.logits(region.centre[:, None, :] + shares * (region.reach * step.s)[:, None, :]) > limit[:, None]
+    way = region.centre[:, None, :] + shares * (region.reach * step.s)[:, None, :]
+    beyond = known.model.logits(way) > limit[:, None]
     bad = beyond[:, -1]
     share = ((xp.astype(_last_safe(beyond), step.s.dtype) + 1.0) / WAY_POINTS) ** 3
     share = xp.where(share > 0.0, share, (0.5 / WAY_POINTS) ** 3)
     s = xp.where(bad[:, None], share[:, None] * step.s, step.s)
-    return step._replace(s=s, value=xp.where(bad[:, None], sub.values(s), step.value))
+    return step._replace(s=s, value=xp.where(bad[:, None], known.sub.values(s), step.value))
 
 
-def _end(step: Step, region: Region) -> Array:
-    """The point at which a step ends: [B, 1, D]."""
-    return (region.centre + region.reach * step.s)[:, None, :]
-
-
-def _promise(step: Step, sub: Subproblem, now: Array, z: Array, here: Array) -> Array:
-    """Eq. (1) of steps that end at logits z [B], from a centre at logits here [B], which did not fail: [B].
+def _promise(known: Weighed, step: Step, here: Array) -> Array:
+    """Eq. (1) of a step from a centre at logits here [B], which did not fail: [B].
 
     Steps that are likely to fail promise less than any other.
     """
-    xp = namespace(now)
-    foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-    safe = _safety(z, here)
+    xp, z, foreseen = namespace(here), known.logits_of(step), known.foreseen(step)
+    safe = bounded((1.0 + xp.exp(here)) / (1.0 + xp.exp(z)), 1e-9, 1.0) ** CAUTION
     promise = xp.where(foreseen > 0.0, foreseen * safe, foreseen / safe)
     return xp.where(z > xp.maximum(here + MOST_ROOM, zeros_like(z)), -1e300 * (1.0 + bounded(z, 0.0, 100.0)), promise)
 
@@ -143,32 +149,11 @@ def _last_safe(beyond: Array) -> Array:
     return xp.max(xp.where(beyond, -1, numbers), axis=-1)
 
 
-def _safety(z: Array, here: Array) -> Array:
-    """(1 - P)^4 of logits z [B], over that of the centre: [B]."""
-    xp = namespace(z)
-    return bounded((1.0 + xp.exp(here)) / (1.0 + xp.exp(z)), 1e-9, 1.0) ** CAUTION
-
-
-def is_near(points: Array, x: Array, reach: Array) -> Array:
-    """Whether a point x [B, D] lies beside one of the points [B, n, D], in a region of this reach [B, D]: [B]."""
-    xp = namespace(x)
-    return xp.min(xp.max(xp.abs(points - x[:, None, :]) / reach[:, None, :], axis=-1), axis=-1) < NOVELTY
-
-
-def _cut_step(
-    step: Step,
-    sub: Subproblem,
-    region: Region,
-    model: FailureModel,
-    level: Array,
-    solve: Callable[[Subproblem, Any], Step],
-    given: Any,
-) -> tuple[Step, Subproblem]:
+def _cut_step(known: Weighed, level: Array, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """The step of the same program beside planes, linearised where the way of the last one passes a level of logits."""
-    xp = namespace(step.s)
-    centre, reach = region.centre, region.reach
+    step, cut, model, xp = known.step, known.sub, known.model, namespace(level)
+    centre, reach = known.region.centre, known.region.reach
     shares = xp.arange(WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
-    cut = sub
     for _ in range(PLANES):
         z = model.logits(centre[:, None, :] + shares * (reach * step.s)[:, None, :])  # [B, n]
         beyond = z > level[:, None] + 1e-9
@@ -183,13 +168,18 @@ def _cut_step(
         size = xp.where(usable, size, 1.0)
         normal = slope / size[:, None]
         distance = total(normal * at) + (level - rows(z, first)[:, 0]) / size
+        if (border := model.border) is not None:
+            usable = usable | (bad & border.there)
+            along, most = border.plane(step.s, level)
+            normal = xp.where(border.there[:, None], along, normal)
+            distance = xp.where(border.there, most, distance)
         wide = usable[:, None]
         cut = cut._replace(normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance))
-        step = _choose_step(usable, solve(cut, given), step)
+        step = choose_step(usable, solve(cut, known.given), step)
     return step, cut
 
 
-def _choose_step(where: Array, new: Step, old: Step) -> Step:
+def choose_step(where: Array, new: Step, old: Step) -> Step:
     """New steps of the runs [B] where it holds; weights and multipliers are those of the step."""
     xp, wide = namespace(where), where[:, None]
     return Step(
@@ -201,16 +191,41 @@ def _choose_step(where: Array, new: Step, old: Step) -> Step:
     )
 
 
-def _choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
+def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
     xp = namespace(where)
     return old._replace(
         normal=xp.where(where[:, None], new.normal, old.normal), distance=xp.where(where, new.distance, old.distance)
     )
 
 
-def keep_region(model_risk: Array) -> Array:
-    """Runs [B] whose region stays as it is although a step failed: it was risky, and the next one will keep off."""
-    return (model_risk > LEVELS[0]) & (model_risk <= LIKELY)
+def keep_region(risk: Array, local: Array, archive: PointArchive) -> Array:
+    """Runs [B] whose region stays as it is should the step fail, by a probability risk [B]: it is risky, or failures
+    come by chance, local [B] says whether, and the last point did not fail. The next one keeps off, or goes beside it.
+    """
+    return (~local & (archive.failures_in_a_row(1) == 0)) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
+
+
+def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:
+    """The step, halved for every failure in a row but the first, and shortened until no point that failed is where it
+    ends: the same call would fail again."""
+    xp, row = namespace(step.s), archive.failures_in_a_row(MOST_HALVINGS + 1)
+    s = step.s * 0.5 ** xp.astype(xp.clip(row - 1, min=0), step.s.dtype)[:, None]
+    apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
+    apart = xp.where(archive.failed[..., None] & xp.isfinite(apart), apart, xp.inf)
+    for _ in range(SHORTENINGS):
+        near = xp.min(xp.max(xp.abs(apart - s[:, None, :]), axis=-1), axis=-1)
+        s = xp.where((near < SAME_SHARE * xp.max(xp.abs(s), axis=-1))[:, None], SHORTENING * s, s)
+    moved = xp.any(s != step.s, axis=-1, keepdims=True)
+    return step._replace(s=s, value=xp.where(moved, sub.values(s), step.value))
+
+
+def leave_border(known: Weighed, chosen: Step, region: Region) -> Region:
+    """The region, about to start again where the border of what fails leaves a step hardly any of what it would bring:
+    each further digit would cost failures."""
+    whole, source = known.foreseen(known.step), region.next_source
+    little = known.foreseen(chosen) < END_SHARE * whole
+    ended = known.beside_border & (whole > 0.0) & little & (source == Source.STEP)
+    return region._replace(next_source=namespace(whole).where(ended, Source.RESTART, source))
 
 
 def touches_failure(archive: PointArchive, region: Region) -> Array:

@@ -29,6 +29,7 @@ import numpy as np
 
 from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
 from meco.tr.archive import PointArchive
+from meco.tr.failure_border import Border
 from meco.tr.run_subsets import put_runs, take_runs
 
 LENGTHS = (0.5, 2.0, 8.0)  # l, in root mean square distances of the points
@@ -41,6 +42,9 @@ GLOBAL_POINTS = 150  # of the whole archive, at most, that tell of the box as a 
 RECENT_POINTS = 10  # the newest of the archive, of which failures count wherever they lie
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
 CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
+MOST_CHANCE = 0.3  # rate by which failures come by chance, at most: more of them are likelier to have a reason
+LEAST_RISK = 0.05  # that a prediction is scored with
+ENOUGH_EVIDENCE, MOST_EVIDENCE = 1.5, 5.0  # in log p
 DIFFERENCE = 1e-3  # share of a distance, for slopes
 
 
@@ -64,24 +68,31 @@ class FailureModel(NamedTuple):
     rate: Array
     centre: Array
     unit: Array
+    border: Border | None = None  # beside the centre of a region; None: of no region
 
     def logits(self, x: Array) -> Array:
-        """Log odds of failure at points x [B, n, D], eq. (3): [B, n]."""
+        """Log odds of failure at points x [B, n, D]: [B, n]; the same everywhere where failures come by chance."""
+        return namespace(x).where(self.local[:, None], self.place_logits(x), _logit(self.rate)[:, None])
+
+    def place_logits(self, x: Array) -> Array:
+        """Eq. (3), or that of the border beside the centre."""
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
         square = _squares(v, self.u)
         cross = _covariance(square, xp.where(self.length > 0.0, self.length, 1.0), self.amplitude)  # [B, n, m]
         mean = self.prior[:, None] + (cross @ self.a[..., None])[..., 0]
         variance = (self.amplitude * self.amplitude)[:, None] - total((cross @ self.inverted) * cross)
         found = _moderated(mean, variance) + _missed(square, self.here, self.failed, self.taken)
-        return xp.where(self.local[:, None], found, _logit(self.rate)[:, None])
+        if self.border is not None:
+            found = xp.where(self.border.there[:, None], self.border.logits(x), found)
+        return found
 
     def risks(self, x: Array) -> Array:
         """Probabilities of failure at points x [B, n, D]: [B, n]."""
         return _probability(self.logits(x))
 
     def place_risks(self, x: Array) -> Array:
-        """The same, and 0 where failures have no places."""
-        return namespace(x).where(self.local[:, None], self.risks(x), 0.0)
+        """The same, as if failures had places."""
+        return _probability(self.place_logits(x))
 
     def slope(self, x: Array, size: Array) -> Array:
         """Of the logits at one point x [B, D], by differences of a small share of size [B, D]: [B, D]."""
@@ -257,3 +268,22 @@ def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
     centre = zeros_like(width) + 0.5
     x = xp.where(taken[..., None], x, centre[:, None, :])
     return fit_failures(x, failed & taken, taken, centre, width)
+
+
+def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Array:
+    """Evidence [B] that failures have places, after a point that was to fail by a probability risk [B], or by the rate
+    [B] of them all, did so or not [B]: the sum of the differences of log p."""
+    xp, rate = namespace(risk), bounded(rate, 0.0, MOST_CHANCE)
+    risk = bounded(risk, LEAST_RISK, 1.0 - LEAST_RISK)
+    gained = xp.where(failed, xp.log(risk / rate), xp.log((1.0 - risk) / (1.0 - rate)))
+    return bounded(evidence + gained, -MOST_EVIDENCE, MOST_EVIDENCE)
+
+
+def decide_local(model: FailureModel, evidence: Array, archive: PointArchive) -> FailureModel:
+    """The model, its failures by chance or by place as what was foreseen of former points tells, evidence [B].
+
+    Right after two failures in a row they have a place: by chance that is seldom.
+    """
+    local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE)
+    local = (local | (archive.failures_in_a_row(2) == 2)) & (model.rate > 1e-3)
+    return model._replace(local=local)

@@ -15,7 +15,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
+from meco.core.arrays import (
+    Array,
+    asarray_like,
+    bounded,
+    identities,
+    inverse,
+    maybe_any,
+    namespace,
+    nearest,
+    rows,
+    total,
+    zeros_like,
+)
+from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive, as_evaluation, values_of
 from meco.tr.quadratic import covariance
@@ -103,23 +116,30 @@ class SmoothedArchive:
 
 
 def smooth_archive(
-    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, budget: int
+    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, budget: int, told: Array | None = None
 ) -> tuple[SmoothedArchive, Noise]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
+
+    told [1, F] are standard deviations that are known; else they are those that are most likely.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
     will be known to keep them after the last calls of the run.
     """
-    y, deviation = smooth_values(archive, region, noise, tau, points)
-    deviation = namespace(y).maximum(deviation, MEMORY * noise.deviation)
+    y, deviation = smooth_values(archive, region, noise, tau, points, told)
+    if told is None:
+        deviation = namespace(y).maximum(deviation, MEMORY * noise.deviation)
     count, xp = archive.n_ineq, namespace(y)
     margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
     return SmoothedArchive(archive, y), noise._replace(deviation=deviation)
 
 
-def smooth_values(archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int) -> tuple[Array, Array]:
+def smooth_values(
+    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, told: Array | None = None
+) -> tuple[Array, Array]:
     """Values [B, n, F] of all points by (1), for the noisy runs, and the deviation of each function [B, F].
+
+    Where that is told [1, F], it decides the amplitude of every level; functions of which it is 0 keep their values.
 
     Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
     """
@@ -146,11 +166,12 @@ def smooth_values(archive: PointArchive, region: Region, noise: Noise, tau: Arra
             total(taken[..., None] * weights * weights / diagonal[..., None], 1)
             / bounded(total(taken), 1.0, math.inf)[:, None]
         )
-        likely = 0.5 * total(taken * xp.log(diagonal))[:, None] - 0.5 * total(taken)[:, None] * xp.log(
-            bounded(amplitude, 1e-300, math.inf)
-        )
+        free = bounded(amplitude, 1e-300, math.inf)  # A^2 that is most likely
+        size = free if told is None else bounded(told * told / (level * (1.0 + tau)[:, None]), 1e-300, math.inf)
+        likely = 0.5 * total(taken * xp.log(diagonal))[:, None]
+        likely = likely - 0.5 * total(taken)[:, None] * (xp.log(size) + (free / size - 1.0))
         better = likely > best[0]
-        deviation = xp.sqrt(level * (1.0 + tau)[:, None] * amplitude)
+        deviation = xp.sqrt(level * (1.0 + tau)[:, None] * amplitude) if told is None else told + zeros_like(middle)
         best = [
             xp.where(better, likely, best[0]),
             xp.where(better[:, None, :], base @ weights, best[1]),
@@ -165,6 +186,8 @@ def smooth_values(archive: PointArchive, region: Region, noise: Noise, tau: Arra
         [archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], axis=-1
     )
     made = xp.where(among, place.mT @ xp.where(there[..., None], smooth, 0.0), worse)
+    if told is not None:
+        made = xp.where(told[:, None, :] > 0.0, made, archive.y)
     wide = noise.noisy[:, None, None]
     return xp.where(wide, made, archive.y), xp.where(noise.noisy[:, None], deviation, 0.0)
 
@@ -215,6 +238,20 @@ def keep_radius(noise: Noise, made: Expectation, before: Region, after: Region) 
     lost = noise.noisy & (made.f_change < LEAST_CHANGE * deviation) & (after.delta < before.delta)
     source = xp.where(lost & (after.next_source == Source.RESTART), Source.STEP, after.next_source)
     return after._replace(delta=xp.where(lost, before.delta, after.delta), next_source=source)
+
+
+def told_noise(task: Task, like: Array) -> Array | None:
+    """Standard deviations [1, F] that answers or the user told, for values like [B, n, F]; None where nobody did."""
+    found = None if task.noise is None else task.noise()
+    return None if found is None else asarray_like(found[None], like)
+
+
+def is_noisy(task: Task, like: Array) -> bool | None:
+    """Whether values like [B, n, F] are known to be noisy: by the task, or by standard errors that were told."""
+    if task.noisy is not None:
+        return task.noisy
+    told = told_noise(task, like)
+    return True if told is not None and maybe_any(told > 0.0) else None
 
 
 def final_calls(budget: int) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
+
+from meco.core.arrays import Array, namespace
 
 T = TypeVar("T")
 
@@ -31,3 +33,11 @@ def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
         parts = [put_runs(one, other, runs) for one, other in zip(value, new)]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+def choose_runs(where: Array, new: T, old: T) -> T:
+    """The new record of arrays [B, ...] for the runs where [B] holds, the old one for others; in any array library."""
+    if isinstance(new, tuple):
+        return type(new)(*(choose_runs(where, one, other) for one, other in zip(new, cast(tuple[Any, ...], old))))
+    xp, wide = namespace(where), cast(Any, new)
+    return cast(T, xp.where(xp.reshape(where, (where.shape[0], *([1] * (wide.ndim - 1)))), wide, old))

@@ -9,7 +9,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
 from meco.tr.merit import Weights
-from meco.tr.noise import Noise
+from meco.tr.noise import Noise, is_noisy
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
@@ -33,12 +33,12 @@ class TrState:
     rough: Roughness  # of each function
     noise: Noise  # of the values
     failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
-    probed: Array  # [B] whether the last point was to tell where evaluations fail
+    failure_evidence: Array  # [B] that failures have places
     strategy: Strategy | None  # of TR-ES
 
     remembers = (
         "archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "noise", "failure_scale",
-        "probed", "strategy",
+        "failure_evidence", "strategy",
     )  # fmt: skip
 
     @classmethod
@@ -73,7 +73,7 @@ class TrState:
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            Noise.begin(none, functions, x[:, 0, :], task.noisy), (none, none), none > 0.0, strategy,
+            Noise.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none, strategy,
         )  # fmt: skip
 
     def count(self, points: int) -> None:

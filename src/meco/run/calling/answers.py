@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import IntEnum
 from numbers import Real
@@ -69,6 +69,7 @@ class Answer(NamedTuple):
     reason: str = ""
     cause: Cause | None = None
     where: str = ""  # the line that raised it, or that of a function whose answer cannot be read
+    errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
 
 
 def failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
@@ -105,9 +106,33 @@ def read_answer(value: Any) -> Answer:
         if scalar.size != 1:
             raise Unreadable(f"f must be one number, not {scalar.size}")
         (g, g_names), (h, h_names) = _read_named(g), _read_named(h)
+        errors = NO_VALUES if (told := _told_errors(value)) is None else read_errors(told, (*g_names, *h_names))
     except Exception as error:  # whatever an unknown object does when it is read
         return _unreadable_answer(value, error)
-    return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names))
+    return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, errors=errors))
+
+
+def _told_errors(value: Any) -> Any:
+    """What an answer says of its standard errors; None where it says nothing."""
+    return value.get("se") if isinstance(value, Mapping) else None
+
+
+def read_errors(told: Any, names: Sequence[str]) -> np.ndarray:
+    """Standard errors [1 + C] of f and of constraints of these names, "" where they have none.
+
+    told is a list of them, a dict by name, in which what is missing has none, or a number where f is all there is.
+    """
+    if isinstance(told, Mapping):
+        for name in told:
+            if name != "f" and name not in names:
+                raise Unreadable(f"se has {name!r}, which is no name of f or a constraint")
+        told = [told.get(name, 0.0) if name else 0.0 for name in ("f", *names)]
+    found = as_vector(told)
+    if found.size != 1 + len(names):
+        raise Unreadable(f"se must have {1 + len(names)} numbers, of f and of each constraint, not {found.size}")
+    if not (np.isfinite(found) & (found >= 0.0)).all():
+        raise Unreadable("se must be finite numbers, 0 or more")
+    return found
 
 
 def _unreadable_answer(value: Any, error: Exception) -> Answer:
@@ -124,9 +149,14 @@ def read_rows(value: Any, count: int) -> list[Answer]:
         if column.shape[1] != 1:
             raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
         (g, g_names), (h, h_names) = _read_named_rows(g, count), _read_named_rows(h, count)
+        errors = [NO_VALUES] * count
+        if (told := _told_errors(value)) is not None:
+            errors = [read_errors(row, (*g_names, *h_names)) for row in _read_rows_of_numbers(told, count)]
     except Exception as error:
         return [_unreadable_answer(value, error)] * count
-    return [check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names)) for i in range(count)]
+    return [
+        check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names, errors=errors[i])) for i in range(count)
+    ]
 
 
 def check_finite(answer: Answer) -> Answer:
@@ -188,7 +218,7 @@ def _split_answer(value: Any) -> tuple[Any, Any, Any]:
             raise Unreadable("f comes first: are f and g swapped?")
         return (*value, None, None)[:3]
     if isinstance(value, Mapping):
-        if "f" not in value and not (value and set(value) <= {"g", "h"}):  # constraints alone: f was not computed
+        if "f" not in value and not (value and set(value) <= {"g", "h", "se"}):  # constraints alone: f was not computed
             raise Unreadable('a dict must hold "f"')
         return value.get("f"), value.get("g"), value.get("h")
     return value, None, None

@@ -84,7 +84,13 @@ def _join_constraints(
     answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
 ) -> Answer:
     """The answer with the separate constraints after the function's own; those with a label are named by it."""
+    errors = answer.errors
+    if errors.size:  # those of separate constraints have none
+        own = 1 + answer.g.size
+        more = [np.zeros(sum(v.size for v in part)) for part in (g, h)]
+        errors = np.concatenate([errors[:own], more[0], errors[own:], more[1]])
     return answer._replace(
+        errors=errors,
         g=np.concatenate([answer.g, *g]),
         h=np.concatenate([answer.h, *h]),
         g_names=answer.g_names + _list_names(constraints, g, "g"),

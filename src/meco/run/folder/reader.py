@@ -45,7 +45,7 @@ RUN_JSON_FORM: dict[str, Any] = {
         "on_error": Maybe(str),
         "asynchronous": Maybe(bool),
         "cheap": Maybe({"ineq": [str], "eq": [str]}),
-        "noise": Maybe(bool),
+        "noise": Maybe(object),
     },
     "source": Maybe(
         {

@@ -33,12 +33,13 @@ class Entry(NamedTuple):
     h: np.ndarray = NO_VALUES
     g_names: tuple[str, ...] = ()
     h_names: tuple[str, ...] = ()
+    errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
 
     @classmethod
     def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
         """The entry of an answer to one call."""
         values = answer.f, answer.g, answer.h
-        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names)
+        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names, answer.errors)
 
     @property
     def good(self) -> bool:
@@ -278,10 +279,11 @@ class EvaluationLog:
         try:
             g = _reorder(entry.g, entry.g_names, names[0])
             h = _reorder(entry.h, entry.h_names, names[1])
+            errors = _reorder_errors(entry, names)
         except KeyError as missing:
             self._vote.note_mismatch(entry)
             return _without_values(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
-        return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
+        return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1], errors=errors), reason
 
     def values(self, numbers: Iterable[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """f [n], g [n, p], h [n, q] as the search sees them: nan where a call failed, and for what it did not tell."""
@@ -292,6 +294,12 @@ class EvaluationLog:
             for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
         )
         return f, g, h
+
+    def standard_errors(self) -> np.ndarray | None:
+        """Of f, g and h of every answer that told them, [n, 1 + p + q]; None where none did."""
+        width = 1 + sum(self.counts)
+        found = [e.errors for e in self.entries.values() if e.good and e.errors.size == width]
+        return np.array(found) if found else None
 
     def good_points(self) -> PriorEvaluations:
         """Every answer that another search can be told."""
@@ -353,7 +361,7 @@ def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     ):
         known = dict(zip(names, values.tolist()))
         parts.append(np.array([known.get(name, np.nan) for name in wanted]))
-    return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names)
+    return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names, errors=NO_VALUES)
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
@@ -364,6 +372,14 @@ def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
 def _without_values(entry: Entry, fault: Fault) -> Entry:
     """The same call without its numbers."""
     return Entry(entry.number, entry.batch, entry.attempt, fault, entry.x, np.nan)
+
+
+def _reorder_errors(entry: Entry, wanted: tuple[tuple[str, ...], tuple[str, ...]]) -> np.ndarray:
+    """Standard errors of an entry, those of the constraints in the agreed order of names."""
+    if not entry.errors.size:
+        return entry.errors
+    f, g, h = np.split(entry.errors, (1, 1 + entry.g.size))
+    return np.concatenate([f, _reorder(g, entry.g_names, wanted[0]), _reorder(h, entry.h_names, wanted[1])])
 
 
 def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:

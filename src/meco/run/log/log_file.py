@@ -7,7 +7,8 @@ file as a whole or not at all, and a torn page takes its neighbours along.
 Little-endian. A head of 32 bytes (magic, format, zeros), then frames: mark, kind, bytes of content, content,
 CRC-32. Kind 1 is a call: number u64, batch u32, fault u16, attempt u16, p, q and number of its names u32 each,
 then x [D], f, g [p], h [q] in f64. Kind 2 gives names to the constraints of the calls after it, as JSON; they are
-numbered from 1 in the order of the file, and written in one piece with the first call that has them.
+numbered from 1 in the order of the file, and written in one piece with the first call that has them. Kind 3 has the
+standard errors of the call after it: number u64, then f, g and h in f64.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ HEAD = struct.Struct("<QIHHIII")
 CALL_FRAME = struct.Struct(FRAME.format + HEAD.format[1:])  # of a call's frame, in one piece
 CHECK = struct.Struct("<I")
 VALUE = struct.Struct("<d")
-CALL, NAMES = 1, 2
+NUMBER = struct.Struct("<Q")
+CALL, NAMES, ERRORS = 1, 2, 3
 FLUSH_SECONDS = 0.05  # seconds that a record may wait for company before it is handed to the system
 LARGEST_LOG_BYTES = 1 << 32  # bytes
 
@@ -62,8 +64,10 @@ class Encoder:
 
     def __call__(self, entry: Entry) -> bytes:
         """The frame of an entry, after that of its names where these are new; the bytes are the stored format."""
-        number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
+        number, batch, attempt, fault, x, f, g, h, g_names, h_names, errors = entry
         named, before = self._number_names((g_names, h_names)) if g_names or h_names else (0, b"")
+        if errors.size:
+            before += _make_frame(ERRORS, NUMBER.pack(number) + errors.tobytes())
         size = HEAD.size + VALUE.size * (x.size + 1 + g.size + h.size)
         head = CALL_FRAME.pack(MARK, CALL, size, number, batch, fault, attempt, g.size, h.size, named)
         block = b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes()))
@@ -99,6 +103,13 @@ def _decode_call(content: bytes, names: list[Names], run_json: dict[str, Any] | 
         return None
     x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
     return Entry(number, batch, attempt, kind, x, f, g, h, g_names, h_names)
+
+
+def _add_errors(entry: Entry, errors: np.ndarray | None) -> Entry:
+    """The entry with its standard errors, where these fit."""
+    if errors is None or errors.size != 1 + entry.g.size + entry.h.size or not np.isfinite(errors).all():
+        return entry
+    return entry._replace(errors=np.abs(errors))
 
 
 def _decode_names(content: bytes) -> Names | None:
@@ -208,7 +219,11 @@ def read_log(path: Path, run_json: dict[str, Any] | None = None) -> LogContent:
     entries: dict[int, Entry] = {}
     names: list[Names] = [((), ())]
     damaged = int(bool(content) and not content.startswith(HEADER))
+    errors: dict[int, np.ndarray] = {}
     for kind, block in _split_frames(content):
+        if kind == ERRORS and len(block) >= NUMBER.size and len(block) % VALUE.size == 0:
+            errors[NUMBER.unpack_from(block)[0]] = np.frombuffer(block, dtype="<f8", offset=NUMBER.size).astype(float)
+            continue
         entry = _decode_call(block, names, run_json) if kind == CALL else None
         found = _decode_names(block) if kind == NAMES else None
         if found is not None:
@@ -217,7 +232,7 @@ def read_log(path: Path, run_json: dict[str, Any] | None = None) -> LogContent:
         elif entry is None:
             damaged += 1
         else:
-            entries.setdefault(entry.number, entry)
+            entries.setdefault(entry.number, _add_errors(entry, errors.get(entry.number)))
     return LogContent(list(entries.values()), names[1:], damaged)
 
 

@@ -10,6 +10,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key
 from meco.tr.archive import as_evaluation, values_of
+from meco.tr.failures import FailureModel
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT
 from meco.tr.proposers.model_points import is_repeated
@@ -18,6 +19,7 @@ from meco.tr.region import Region, Source
 from meco.tr.tr_state import TrState
 
 SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
+LIKELY = 0.5  # probability of failure above which offspring are not evaluated
 SHARE_BY_RESTART = (0.0, 0.5, 0.9)  # before the first restart, after it, and after all later ones
 
 
@@ -49,9 +51,12 @@ class Offspring:
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
         self.task, self.lattice = task, lattice
 
-    def replace_points(self, state: TrState, x: Array, source: Array, share: Array) -> tuple[Array, Array, Draws]:
+    def replace_points(
+        self, state: TrState, x: Array, source: Array, share: Array, failures: FailureModel | None = None
+    ) -> tuple[Array, Array, Draws]:
         """Points x [B, k, D] and their sources [B, k], a share [B] of them replaced; a restart is not put off.
 
+        Offspring that are likely to fail replace none.
         It draws the same blocks in every iteration, after the models' points: part of a seed's search.
         """
         assert state.strategy is not None
@@ -65,6 +70,8 @@ class Offspring:
         if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
             born = self.lattice.snap(born)
             use = use & ~xp.stack([is_repeated(state, born[:, k, :]) for k in range(count)], axis=1)
+        if failures is not None:  # a border is known beside the centre alone, and offspring may be anywhere
+            use = use & (failures._replace(border=None).risks(born) <= LIKELY)
         draws = Draws(z, d, fresh)
         return xp.where(use[..., None], born, x), xp.where(use, Source.OFFSPRING, source), draws
 
