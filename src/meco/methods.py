@@ -70,6 +70,7 @@ _model = partial(
     models_functions=True,
     scale_sensitive_to=("all", "each"),
 )
+_bayes = partial(MethodRecord, family="Bayesian", lockstep=False, scale_sensitive_to=("all", "each"))
 
 METHODS: Registry[MethodRecord] = Registry(
     "method",
@@ -156,6 +157,33 @@ METHODS: Registry[MethodRecord] = Registry(
         "MeCO-TR": _region(
             lazy_callable("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
             options=("policy", *TR_OPTIONS, "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
+        ),
+        "SLSQP": _model(
+            lazy_callable("engines.external.slsqp:Slsqp"), "SciPy's SLSQP with forward differences, multistart",
+            offers=(OwnLoop, InfiniteBounds), options=("step", "ftol", "own_units"), models_functions=False,
+            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=1.0,
+        ),
+        "COBYLA": _model(
+            lazy_callable("engines.external.scipy:Cobyla"), "linear models in a trust region, multistart",
+            offers=(OwnLoop, InfiniteBounds), options=("radius", "final_radius", "own_units"),
+            models_functions=False, scale_sensitive_to=tuple(RESCALINGS), cost_seconds=20.0,
+        ),
+        "NOMAD": MethodRecord(
+            lazy_callable("engines.external.nomad:Nomad"), "mesh adaptive direct search, multistart", "direct search",
+            lockstep=False, offers=(OwnLoop,), options=("parameters",), extra="nomad",
+            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=60.0,
+        ),
+        "Optuna-TPE": _bayes(
+            lazy_callable("engines.external.optuna:OptunaSampler", sampler="tpe"), "Optuna's Parzen estimators",
+            options=("startup",), extra="optuna", cost_seconds=600.0, aliases=("Optuna TPE",),
+        ),
+        "Optuna-GP": _bayes(
+            lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",
+            options=("startup",), extra="optuna", cost_seconds=20000.0, aliases=("Optuna GP",),
+        ),
+        "SCBO": _bayes(
+            lazy_callable("engines.external.scbo:Scbo"), "Gaussian processes in a trust region, Thompson samples",
+            options=("batch", "first"), extra="scbo", cost_seconds=20000.0,
         ),
         "ISRES": _es(
             lazy_callable("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

@@ -1,128 +1,26 @@
-"""SciPy's constrained differential evolution and COBYQA, which drive themselves."""
+"""SciPy's constrained differential evolution, COBYQA and COBYLA, which drive themselves."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array
-from meco.core.capabilities import OwnLoop
-from meco.core.engine import Engine, Task, first_population
-from meco.core.evaluation import Evaluation
-from meco.core.evaluator import BudgetSpent, Evaluator
-from meco.core.loop import note_if_cut
+from meco.core.capabilities import InfiniteBounds
+from meco.core.engine import Task
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
-from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack_evaluation, unpack_evaluation
+from meco.engines.external import FailureCeiling, contain_warnings, load_library
+from meco.engines.external.own_loop import EvaluatorCallbacks, LocalSearch, OwnLoopEngine
 from meco.errors import InvalidInput
-
-STOP_INTERVAL = 50  # evaluations between two questions whether to stop
-TRACE_ROWS = 50  # of a run, at least: profiles of a report compare how soon methods are there
 
 
 @cache
 def load_scipy() -> ModuleType:
     """SciPy's optimizers, or an error that says how to get them."""
     return load_library("scipy.optimize", "a SciPy method")
-
-
-class StopRequested(Exception):
-    """The caller's stop() said so."""
-
-
-class EvaluatorCallbacks:
-    """The evaluator as callbacks for a library: points come in one by one or in batches.
-
-    Objective and constraints of a point are one evaluation however often and in whatever
-    order they are asked for: COBYQA comes back to the constraints of old points.
-    """
-
-    def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
-        self.evaluator, self.stop = evaluator, stop
-        self.known: dict[bytes, np.ndarray] = {}  # packed evaluations by the bytes of their point
-        self.traced = self.asked = 0  # evaluations up to the last row of the trace, and to the last question
-
-    def evaluate(self, x: np.ndarray) -> Evaluation:
-        """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows.
-
-        May add a row to the trace; BudgetSpent or StopRequested end the search.
-        """
-        keys = [row.tobytes() for row in np.ascontiguousarray(x)]
-        new = [i for i, key in enumerate(keys) if key not in self.known]
-        if new:
-            self._trace_and_check_stop()
-            ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
-            self.known.update(zip((keys[i] for i in new), pack_evaluation(ev)))
-        n_ineq, n_eq = self.evaluator.source.counts()
-        width = 1 + n_ineq + n_eq + FLAG_COLUMNS
-        told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)
-        return unpack_evaluation(told, n_ineq)
-
-    def _trace_and_check_stop(self) -> None:
-        """Add a row to the trace when one is due, and raise StopRequested if stop(), asked now and then, says so."""
-        spent = int(self.evaluator.nfev[0])
-        if spent - self.traced >= min(STOP_INTERVAL, max(1, self.evaluator.budget // TRACE_ROWS)):
-            self.add_trace_row()
-        if spent - self.asked >= STOP_INTERVAL:
-            self.asked = spent
-            if self.stop is not None and self.stop():
-                raise StopRequested
-
-    def add_trace_row(self) -> None:
-        """A row of the trace for what was evaluated since the last one."""
-        if int(self.evaluator.nfev[0]) > self.traced:
-            self.traced = int(self.evaluator.nfev[0])
-            self.evaluator.history.record_generation(self.evaluator.nfev, None)
-
-
-class OwnLoopEngine(Engine):
-    """A library routine that calls the problem itself; started again when it ends early."""
-
-    name = ""  # what error messages call the engine
-    size: int  # points that a start looks at before anything else
-    random: np.random.Generator
-    starts: int  # of the routine so far
-
-    def ask(self) -> Array:
-        """Refuse: the library calls the problem itself."""
-        raise InvalidInput(
-            f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
-        )
-
-    def tell(self, x: Array, ev: Evaluation) -> None:
-        """Refused, as ask() is."""
-        self.ask()
-
-    def capabilities(self) -> tuple[Any, ...]:
-        return (OwnLoop(self._run_to_end),)
-
-    def _run_to_end(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
-        """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
-        note_if_cut(evaluator, self.size)
-        callbacks = EvaluatorCallbacks(evaluator, stop)
-        self.starts = 0
-        try:
-            while evaluator.left > 0:
-                self._search_once(callbacks)
-                self.starts += 1
-        except (BudgetSpent, StopRequested):
-            pass
-        callbacks.add_trace_row()
-
-    @abstractmethod
-    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
-        """One start of the library routine."""
-
-    def _first_points(self, size: int) -> np.ndarray:
-        """Uniform points [n, D]; the first time, points to try first take the first places."""
-        if self.starts == 0:
-            return first_population(self.task, size)[0]
-        return self.random.random((size, self.task.dim))
 
 
 class DifferentialEvolution(OwnLoopEngine):
@@ -229,3 +127,45 @@ class Cobyqa(OwnLoopEngine):
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
         return load_scipy().NonlinearConstraint(lambda x: self._values_at(callbacks, x)[1:], low, np.zeros(p + q))
+
+
+class Cobyla(LocalSearch):
+    """Linear models in a trust region of Powell's, in SciPy since 1.16 as PRIMA wrote it anew, again and again.
+
+    In the problem's own units unless own_units is False. radius is the first one, at most a quarter of the narrowest
+    side; a search ends at final_radius.
+    """
+
+    name = "COBYLA"
+
+    def __init__(
+        self, task: Task, radius: float = 1.0, final_radius: float = 1e-6, own_units: bool = True
+    ) -> None:
+        """Radii that are not positive are refused. MissingExtra without SciPy."""
+        if not 0.0 < final_radius <= radius:
+            raise InvalidInput(f"COBYLA needs 0 < final_radius <= radius; got {final_radius} and {radius}")
+        load_scipy()
+        self.task, self.radius, self.final_radius = task, float(radius), float(final_radius)
+        self.own_units = bool(own_units)
+        self.random = task.rng.generator(0)
+
+    def capabilities(self) -> tuple[Any, ...]:
+        return (*super().capabilities(), InfiniteBounds())
+
+    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
+        """COBYLA from one point, until its radius is small."""
+        start = self._start_point(callbacks, self.own_units)
+        scipy, ruler = load_scipy(), self.ruler
+        radius = min(self.radius, 0.25 * ruler.narrowest)
+        p, q = self.task.n_ineq, self.task.n_eq
+        low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
+        limits = scipy.NonlinearConstraint(lambda x: self._values(callbacks, x[None])[0, 1:], low, np.zeros(p + q))
+        with contain_warnings():
+            scipy.minimize(
+                lambda x: float(self._values(callbacks, x[None])[0, 0]),
+                start,
+                method="COBYLA",
+                bounds=scipy.Bounds(ruler.low, ruler.high),
+                constraints=limits if p + q else (),
+                options={"rhobeg": radius, "tol": min(self.final_radius, radius), "maxiter": 10 * self.task.budget},
+            )

@@ -1,0 +1,174 @@
+"""Libraries that call the problem themselves: the evaluator as their callbacks, and the loop of their starts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meco.core.arrays import Array
+from meco.core.box import Box
+from meco.core.capabilities import OwnLoop
+from meco.core.engine import Engine, first_population
+from meco.core.evaluation import Evaluation
+from meco.core.evaluator import BudgetSpent, Evaluator
+from meco.core.loop import note_if_cut
+from meco.engines.external import FLAG_COLUMNS, FailureCeiling, pack_evaluation, unpack_evaluation
+from meco.errors import InvalidInput
+
+STOP_INTERVAL = 50  # evaluations between two questions whether to stop
+TRACE_ROWS = 50  # of a run, at least: profiles of a report compare how soon methods are there
+
+
+class StopRequested(Exception):
+    """The caller's stop() said so."""
+
+
+class EvaluatorCallbacks:
+    """The evaluator as callbacks for a library: points come in one by one or in batches.
+
+    Objective and constraints of a point are one evaluation however often and in whatever
+    order they are asked for: COBYQA comes back to the constraints of old points.
+    """
+
+    def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
+        self.evaluator, self.stop = evaluator, stop
+        self.known: dict[bytes, np.ndarray] = {}  # packed evaluations by the bytes of their point
+        self.traced = self.asked = 0  # evaluations up to the last row of the trace, and to the last question
+
+    def evaluate(self, x: np.ndarray) -> Evaluation:
+        """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows.
+
+        May add a row to the trace; BudgetSpent or StopRequested end the search.
+        """
+        keys = [row.tobytes() for row in np.ascontiguousarray(x)]
+        new = [i for i, key in enumerate(keys) if key not in self.known]
+        if new:
+            self._trace_and_check_stop()
+            ev = self.evaluator.evaluate(self.evaluator.box.keep_inside(x[new][None]))
+            self.known.update(zip((keys[i] for i in new), pack_evaluation(ev)))
+        n_ineq, n_eq = self.evaluator.source.counts()
+        width = 1 + n_ineq + n_eq + FLAG_COLUMNS
+        told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)
+        return unpack_evaluation(told, n_ineq)
+
+    def note_same(self, known: np.ndarray, other: np.ndarray) -> None:
+        """From now on the values of a point [D] that was evaluated are also those of another, its last bits rounded."""
+        self.known[np.ascontiguousarray(other).tobytes()] = self.known[np.ascontiguousarray(known).tobytes()]
+
+    def _trace_and_check_stop(self) -> None:
+        """Add a row to the trace when one is due, and raise StopRequested if stop(), asked now and then, says so."""
+        spent = int(self.evaluator.nfev[0])
+        if spent - self.traced >= min(STOP_INTERVAL, max(1, self.evaluator.budget // TRACE_ROWS)):
+            self.add_trace_row()
+        if spent - self.asked >= STOP_INTERVAL:
+            self.asked = spent
+            if self.stop is not None and self.stop():
+                raise StopRequested
+
+    def add_trace_row(self) -> None:
+        """A row of the trace for what was evaluated since the last one."""
+        if int(self.evaluator.nfev[0]) > self.traced:
+            self.traced = int(self.evaluator.nfev[0])
+            self.evaluator.history.record_generation(self.evaluator.nfev, None)
+
+
+class OwnLoopEngine(Engine):
+    """A library routine that calls the problem itself; started again when it ends early."""
+
+    name = ""  # what error messages call the engine
+    size: int  # points that a start looks at before anything else
+    random: np.random.Generator
+    starts: int  # of the routine so far
+
+    def ask(self) -> Array:
+        """Refuse: the library calls the problem itself."""
+        raise InvalidInput(
+            f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
+        )
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Refused, as ask() is."""
+        self.ask()
+
+    def capabilities(self) -> tuple[Any, ...]:
+        return (OwnLoop(self._run_to_end),)
+
+    def _run_to_end(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+        """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
+        note_if_cut(evaluator, self.size)
+        callbacks = EvaluatorCallbacks(evaluator, stop)
+        self.starts = 0
+        try:
+            while evaluator.left > 0:
+                self._search_once(callbacks)
+                self.starts += 1
+        except (BudgetSpent, StopRequested):
+            pass
+        callbacks.add_trace_row()
+
+    @abstractmethod
+    def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
+        """One start of the library routine."""
+
+    def _first_points(self, size: int) -> np.ndarray:
+        """Uniform points [n, D]; the first time, points to try first take the first places."""
+        if self.starts == 0:
+            return first_population(self.task, size)[0]
+        return self.random.random((size, self.task.dim))
+
+
+class Ruler:
+    """Coordinates of a run in which a library searches, x = origin + u length; u are those of the unit cube.
+
+    In the box's own units x is what the function is called with, but for logarithmic variables, whose x is linear in
+    the logarithm; in the unit cube x is u. Ends are infinite where the box has none.
+    """
+
+    def __init__(self, box: Box, own_units: bool) -> None:
+        dim = box.dim
+        self.origin, self.length = (box.origin, box.lengths) if own_units else (np.zeros(dim), np.ones(dim))
+        walls = (np.zeros(dim), np.ones(dim)) if box.range is None else (box.range.low, box.range.high)
+        free = self.length > 0.0  # a fixed variable has length 0
+        self.low, self.high = (
+            self.origin + np.where(free, wall, 0.0) * np.where(free, self.length, 1.0) for wall in walls
+        )
+
+    def to_unit(self, x: np.ndarray) -> np.ndarray:
+        """Points [..., D] in the unit cube."""
+        return (x - self.origin) / np.where(self.length > 0.0, self.length, 1.0)
+
+    def from_unit(self, u: np.ndarray) -> np.ndarray:
+        """Points [..., D] of the unit cube in these coordinates, inside the bounds."""
+        return np.clip(self.origin + u * self.length, self.low, self.high)
+
+    @property
+    def narrowest(self) -> float:
+        """The least distance between the bounds of a variable that is not fixed; inf where none has two."""
+        width = self.high - self.low
+        return float(np.min(width[width > 0.0], initial=np.inf))
+
+
+class LocalSearch(OwnLoopEngine):
+    """A local search of one point at a time, from the first given point, then from uniform ones of the unit cube."""
+
+    size = 1
+    ruler: Ruler
+    ceiling: FailureCeiling  # of the present start
+
+    def _start_point(self, callbacks: EvaluatorCallbacks, own_units: bool) -> np.ndarray:
+        """Where this start begins, evaluated: how many constraints there are is known from here on."""
+        self.ruler, self.ceiling = Ruler(callbacks.evaluator.box, own_units), FailureCeiling()
+        first = self._first_points(self.size)
+        callbacks.evaluate(first)
+        start = self.ruler.from_unit(first)
+        callbacks.note_same(first[0], self.ruler.to_unit(start)[0])
+        return start[0]
+
+    def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
+        """f, g and h of points [n, D]: [n, 1 + p + q]; a failed one is twice as bad as the worst of its start."""
+        ev = callbacks.evaluate(self.ruler.to_unit(x))
+        told = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
+        return self.ceiling.replace_failed(told, ev.failed[0])
