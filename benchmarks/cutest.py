@@ -8,7 +8,7 @@ s2mpj_open.csv, within 5, 10, 20 and 50 evaluations per variable. One evaluation
 that was seen before costs nothing. Every method starts at x0. Peers are started again from a uniform point of the box
 until the budget is spent, in the problem's own units: SLSQP of SciPy (ftol 1e-9) and of NLopt with one set of forward
 differences (step 1.5e-8) for f, g and h, n + 1 calls an iteration, all counted; COBYQA and COBYLA of SciPy with a first
-radius of 1, at most a quarter of the narrowest side. The nonlinear problems with a reference are run, no others.
+radius of 1, at most a quarter of the narrowest side. SLSQP and COBYLA are the methods of the library (docs/methods). The nonlinear problems with a reference are run, no others.
 
 Most of these problems have infinite bounds, which problems/s2mpj.py replaces by a box around x0. With --as-stated every
 method gets the bounds that the collection states; peers are still started again from points of that box.
@@ -99,21 +99,6 @@ def differences(counter: Counter, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return f, g, h
 
 
-def slsqp(counter: Counter, x0: np.ndarray) -> None:
-    from scipy.optimize import minimize as scipy_minimize
-
-    problem = counter.problem
-    limits = [
-        {"type": "ineq", "fun": lambda x: -counter(x)[1], "jac": lambda x: -differences(counter, x)[1]},
-        {"type": "eq", "fun": lambda x: counter(x)[2], "jac": lambda x: differences(counter, x)[2]},
-    ]
-    scipy_minimize(
-        lambda x: counter(x)[0], x0, jac=lambda x: differences(counter, x)[0], method="SLSQP",
-        bounds=list(zip(counter.lower, counter.upper)), options={"ftol": 1e-9, "maxiter": 1000},
-        constraints=[limit for limit, count in zip(limits, (problem.n_ineq, problem.n_eq)) if count],
-    )  # fmt: skip
-
-
 def nlopt_slsqp(counter: Counter, x0: np.ndarray) -> None:
     import nlopt
 
@@ -157,37 +142,24 @@ def nlopt_slsqp(counter: Counter, x0: np.ndarray) -> None:
         raise Spent
 
 
-def scipy_model(method: str, radius: str) -> Callable[[Counter, np.ndarray], None]:
-    def run(counter: Counter, x0: np.ndarray) -> None:
-        from scipy.optimize import Bounds, NonlinearConstraint
-        from scipy.optimize import minimize as scipy_minimize
+def cobyqa(counter: Counter, x0: np.ndarray) -> None:
+    from scipy.optimize import Bounds, NonlinearConstraint
+    from scipy.optimize import minimize as scipy_minimize
 
-        problem = counter.problem
-        narrowest = float(np.min((counter.upper - counter.lower)[counter.upper > counter.lower], initial=np.inf))
-        limits = []
-        if problem.n_ineq:
-            limits.append(NonlinearConstraint(lambda x: counter(x)[1], -np.inf, 0.0))
-        if problem.n_eq:
-            limits.append(NonlinearConstraint(lambda x: counter(x)[2], 0.0, 0.0))
-        options: dict[str, Any] = {radius: min(1.0, 0.25 * narrowest)}
-        options |= {"maxfev": 10**6} if method == "COBYQA" else {"maxiter": 10**6}
-        scipy_minimize(
-            lambda x: counter(x)[0], x0, method=method, bounds=Bounds(counter.lower, counter.upper),
-            constraints=limits, options=options,
-        )  # fmt: skip
-
-    return run
+    problem = counter.problem
+    narrowest = float(np.min((counter.upper - counter.lower)[counter.upper > counter.lower], initial=np.inf))
+    limits = []
+    if problem.n_ineq:
+        limits.append(NonlinearConstraint(lambda x: counter(x)[1], -np.inf, 0.0))
+    if problem.n_eq:
+        limits.append(NonlinearConstraint(lambda x: counter(x)[2], 0.0, 0.0))
+    scipy_minimize(
+        lambda x: counter(x)[0], x0, method="COBYQA", bounds=Bounds(counter.lower, counter.upper),
+        constraints=limits, options={"initial_tr_radius": min(1.0, 0.25 * narrowest), "maxfev": 10**6},
+    )  # fmt: skip
 
 
-PEERS: dict[str, tuple[str, Callable[[Counter, int], None]]] = {
-    "SLSQP": ("scipy", restarted(slsqp)),
-    "NLopt-SLSQP": ("nlopt", restarted(nlopt_slsqp)),
-    "COBYQA": ("scipy", restarted(scipy_model("COBYQA", "initial_tr_radius"))),
-    "COBYLA": ("scipy", restarted(scipy_model("COBYLA", "rhobeg"))),
-}
-
-
-def ours(method: str) -> Callable[[Counter, int], None]:
+def by_minimize(method: str) -> Callable[[Counter, int], None]:
     def run(counter: Counter, seed: int) -> None:
         problem = counter.problem
         minimize(
@@ -198,6 +170,14 @@ def ours(method: str) -> Callable[[Counter, int], None]:
     return run
 
 
+PEERS: dict[str, tuple[str, Callable[[Counter, int], None]]] = {  # package, search
+    "SLSQP": ("scipy", by_minimize("SLSQP")),
+    "NLopt-SLSQP": ("nlopt", restarted(nlopt_slsqp)),
+    "COBYQA": ("scipy", restarted(cobyqa)),
+    "COBYLA": ("scipy", by_minimize("COBYLA")),
+}
+
+
 # -- runs --------------------------------------------------------------------------------------------
 
 
@@ -205,7 +185,7 @@ def run_one(method: str, name: str, seed: int, as_stated: bool = False) -> dict[
     """One run: the relative gap to f_ref after each number of evaluations per variable, and what it cost."""
     problem = get_problem(name)
     counter = Counter(problem, PER_VARIABLE[-1] * problem.dim, as_stated)
-    search = PEERS[method][1] if method in PEERS else ours(method)
+    search = PEERS[method][1] if method in PEERS else by_minimize(method)
     begun, failure = time.perf_counter(), ""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

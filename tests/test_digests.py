@@ -23,7 +23,7 @@ def test_solve_evaluates_the_points_that_it_always_did(method):
 
 
 def test_every_method_has_digests():
-    assert set(KEPT["solve"]) == set(METHODS)
+    assert set(KEPT["solve"]) == set(METHODS) - digests.OF_PACKAGES
 
 
 def test_a_record_of_other_threads_is_told_apart():

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 import meco.errors
+from engine_classes import marked
 from meco import Tolerances
 from meco.method_record import RESCALINGS
 
@@ -87,7 +88,7 @@ def in_other_units(unit):
     return fun, 4e-4 if unit == "all" else 1e-4
 
 
-@pytest.mark.parametrize("method", meco.METHODS)
+@pytest.mark.parametrize("method", marked(meco.METHODS))
 def test_a_method_notices_the_units_that_its_record_names(method):
     def search(unit):
         fun, eq_tol = in_other_units(unit)

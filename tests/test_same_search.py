@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from engine_classes import ENGINE_CLASSES
+from engine_classes import ENGINE_CLASSES, marked
 from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
@@ -20,7 +20,7 @@ from meco.cli import main
 
 SEED = 3
 FIRST_OF_FAMILY = {METHODS[name].family: name for name in reversed(ENGINE_CLASSES)}.values()
-WALKED = [name if name in FIRST_OF_FAMILY else pytest.param(name, marks=pytest.mark.slow) for name in ENGINE_CLASSES]
+WALKED = marked(ENGINE_CLASSES, fast=FIRST_OF_FAMILY)
 
 
 def budget(method):

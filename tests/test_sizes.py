@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import meco
-from engine_classes import ENGINE_CLASSES
+from engine_classes import ENGINE_CLASSES, marked
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -105,7 +105,7 @@ def test_no_engine_has_many_public_members_with_those_it_inherits(cls):
     assert len(members) <= MEMBERS, f"{len(members)}: {', '.join(sorted(members))}"
 
 
-@pytest.mark.parametrize("method", ENGINE_CLASSES)
+@pytest.mark.parametrize("method", marked(ENGINE_CLASSES))
 def test_no_engine_has_many_public_members_after_it_has_run(method):
     evaluator = Evaluator.on(meco.get_problem("corner", dim=3), 60)
     loop = Loop(build_engine(method, Task.of(evaluator, Streams([1]))), evaluator)

@@ -31,6 +31,7 @@ COMMANDS = {
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",
+    "verify": "repeat stored runs and compare them bit for bit",
     "policy": "list, show or verify policies",
     "list": "list problems, suites and methods",
     "data": "fetch official benchmark tables",
@@ -40,7 +41,7 @@ COMMANDS = {
 
 EXIT_CODES = """exit codes:
   0    done; for solve and resume: a feasible point was found
-  1    part of it is missing or wrong (bench, reproduce, policy verify)
+  1    part of it is missing or wrong (bench, reproduce, verify, policy verify)
   2    no feasible point was found; or the input cannot be used, which one line on standard error says
   70   a defect of meco; MECO_TRACEBACK=1 shows where
   130  ended by Ctrl-C before there was a result; 128 + n: a campaign ended by signal n

@@ -70,7 +70,9 @@ _model = partial(
     models_functions=True,
     scale_sensitive_to=("all", "each"),
 )
-_bayes = partial(MethodRecord, family="Bayesian", lockstep=False, scale_sensitive_to=("all", "each"))
+_bayes = partial(
+    MethodRecord, family="Bayesian", lockstep=False, models_functions=True, scale_sensitive_to=("all", "each")
+)
 
 METHODS: Registry[MethodRecord] = Registry(
     "method",
@@ -160,13 +162,13 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "SLSQP": _model(
             lazy_callable("engines.external.slsqp:Slsqp"), "SciPy's SLSQP with forward differences, multistart",
-            offers=(OwnLoop, InfiniteBounds), options=("step", "ftol", "own_units"), models_functions=False,
-            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=1.0,
+            offers=(OwnLoop, InfiniteBounds), options=("step", "ftol", "own_units"),
+            scale_sensitive_to=("f",), cost_seconds=1.0,
         ),
         "COBYLA": _model(
             lazy_callable("engines.external.scipy:Cobyla"), "linear models in a trust region, multistart",
             offers=(OwnLoop, InfiniteBounds), options=("radius", "final_radius", "own_units"),
-            models_functions=False, scale_sensitive_to=tuple(RESCALINGS), cost_seconds=20.0,
+            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=20.0,
         ),
         "NOMAD": MethodRecord(
             lazy_callable("engines.external.nomad:Nomad"), "mesh adaptive direct search, multistart", "direct search",
@@ -175,7 +177,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "Optuna-TPE": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="tpe"), "Optuna's Parzen estimators",
-            options=("startup",), extra="optuna", cost_seconds=600.0, aliases=("Optuna TPE",),
+            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=600.0, aliases=("Optuna TPE",),
         ),
         "Optuna-GP": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",

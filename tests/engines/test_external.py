@@ -1,5 +1,7 @@
 """Wrapped libraries: what they are told, when they start again, and what failures look like to them."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,16 +15,19 @@ from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.engines.external import FailureCeiling, pack_evaluation, unpack_evaluation
 from meco.engines.external.directions import reference_directions
+from meco.engines.external.optuna import OptunaSampler
+from meco.engines.external.own_loop import Ruler
 from meco.engines.external.pycma import AugmentedLagrangian, CmaEs
 from meco.engines.external.pymoo import Isres, Nsga3
-from meco.engines.external.scipy import Cobyqa, DifferentialEvolution
-from meco.errors import InvalidInput, UnknownName
+from meco.engines.external.scipy import Cobyla, Cobyqa, DifferentialEvolution
+from meco.engines.external.slsqp import Slsqp
+from meco.errors import InvalidInput, MissingExtra, UnknownName
 
-for needed in ("cma", "pymoo", "scipy"):
+for needed in ("cma", "pymoo", "scipy", "optuna"):
     pytest.importorskip(needed)
 
-TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres]
-DRIVERS = [DifferentialEvolution, Cobyqa]
+TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres, OptunaSampler]
+DRIVERS = [DifferentialEvolution, Cobyqa, Cobyla, Slsqp]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -258,3 +263,104 @@ def test_populations_too_small_for_a_library_are_refused_by_name():
     for engine, least in ((CmaEs, 3), (Nsga3, 4), (Isres, 14), (DifferentialEvolution, 5)):
         with pytest.raises(InvalidInput, match=f"at least {least}"):
             start(engine, pop_size=least - 1)
+
+
+# --- local searches in the problem's own units
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "COBYLA"])
+@pytest.mark.parametrize("name", ["tilted", "corner", "ring"])
+def test_local_searches_solve_smooth_problems(method, name):
+    toy = get_problem(name, dim=4)
+    found = solve(method, toy, budget=120, seeds=[1])[0]
+    assert found.feasible
+    assert_allclose(found.f, toy.best_known, atol=1e-4)
+
+
+def test_a_ruler_measures_in_the_units_of_the_box_or_of_the_cube():
+    box = Evaluator.on(Problem("box", np.array([-2.0, 3.0]), np.array([2.0, 3.0]), 0, 0, None), 1).box
+    own, cube = Ruler(box, own_units=True), Ruler(box, own_units=False)
+    assert_array_equal(own.from_unit(np.array([0.25, 0.7])), [-1.0, 3.0])
+    assert_array_equal(own.to_unit(np.array([-1.0, 3.0])), [0.25, 0.0])  # a fixed variable has no coordinate
+    assert own.narrowest == 4.0
+    assert_array_equal(cube.from_unit(np.array([0.25, 0.7])), [0.25, 0.7])
+
+
+def test_slsqp_counts_every_call_of_its_differences_and_has_exact_slopes_of_linear_functions():
+    asked = []
+
+    def formula(x):
+        asked.append(x.reshape(-1, 3))
+        return 1e6 * x[..., 0] - 3.0 * x[..., 2], [x[..., 1] - 0.5], []
+
+    box = Problem("made up", np.full(3, -7.0), np.full(3, 9.0), 1, 0, formula)
+    engine, evaluator = start(Slsqp, box, budget=40)
+    slopes, plain = [], Slsqp._slopes
+
+    def kept(self, callbacks, x):
+        slopes.append(plain(self, callbacks, x))
+        return slopes[-1]
+
+    Slsqp._slopes = kept
+    try:
+        Loop(engine, evaluator).run()
+    finally:
+        Slsqp._slopes = plain
+    assert len(np.concatenate(asked)) == 40
+    assert_allclose(slopes[0], [[1e6, 0.0, -3.0], [0.0, 1.0, 0.0]], rtol=1e-6, atol=0.2)  # rounding of f / step
+
+
+def test_slsqp_and_cobyla_start_again_elsewhere_when_they_have_converged():
+    for engine in (Slsqp, Cobyla):
+        ran, evaluator = start(engine, "sphere", budget=300)
+        Loop(ran, evaluator).run()
+        assert ran.starts > 1
+        assert evaluator.results("", [1])[0].f < 1e-10
+
+
+# --- Optuna
+
+
+def test_optuna_is_told_integers_and_a_point_costs_once():
+    asked = []
+
+    def formula(x):
+        asked.append(x.reshape(-1, 2))
+        return np.sum((x - 1.2) ** 2, axis=-1), [], []
+
+    whole = Problem("integers", np.zeros(2), np.full(2, 4.0), 0, 0, formula, integrality=np.array([True, True]))
+    ran, evaluator = start(OptunaSampler, whole, budget=20)
+    Loop(ran, evaluator).run()
+    points = np.concatenate(asked)
+    assert len(np.unique(points, axis=0)) == len(points) == 20  # of 25 that there are
+    assert evaluator.results("", [1])[0].f < 0.1
+
+
+def test_a_sampler_that_optuna_does_not_have_is_refused():
+    with pytest.raises(UnknownName, match="tpe"):
+        start(OptunaSampler, sampler="grid")
+
+
+@pytest.mark.slow
+def test_optunas_gaussian_processes_find_a_constrained_minimum():
+    found = solve("Optuna-GP", get_problem("tilted", dim=2), budget=25, seeds=[1])[0]
+    assert found.feasible
+    assert found.f < 0.6
+
+
+# --- packages that no extra of all brings
+
+
+@pytest.mark.parametrize(("method", "package", "extra"), [("NOMAD", "PyNomad", "nomad"), ("SCBO", "botorch", "scbo")])
+def test_a_peer_names_its_own_extra_or_finds_a_constrained_minimum(method, package, extra):
+    def search():
+        return solve(method, get_problem("tilted", dim=2), budget=24, seeds=[1])[0]
+
+    if find_spec(package) is None:
+        with pytest.raises(MissingExtra, match=rf"needs {package}, .*meco-opt\[{extra}\]"):
+            search()
+        return
+    found = search()
+    assert found.feasible
+    assert found.nfev == 24
+    assert_array_equal(search().x, found.x)

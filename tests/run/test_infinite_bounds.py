@@ -17,6 +17,7 @@ from meco.run.constraints import LinearConstraint
 INF = np.inf
 FREE = [(-INF, INF)] * 2
 ABLE = ("TR", "TR-ES", "MeCO-TR")
+ABLE_PEERS = ("SLSQP", "COBYLA")
 
 
 def plane(x):
@@ -25,6 +26,12 @@ def plane(x):
 
 def strict(text):
     return json.loads(text, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("method", ABLE_PEERS)
+def test_peers_that_need_no_bounds_get_none(method):
+    found = meco.minimize(plane, FREE, x0=[300.0, -4000.0], budget=120, method=method, seed=1)
+    assert found.fun < 0.51
 
 
 @pytest.mark.parametrize("method", ABLE)
@@ -115,7 +122,7 @@ def test_a_row_that_no_point_keeps_is_refused_and_one_with_an_infinite_term_is_n
     meco.minimize(lambda x: x @ x, FREE, LinearConstraint([[1.0, 0.0]], -INF, -1.0), x0=[1.0, 1.0], budget=20)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ABLE])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ABLE + ABLE_PEERS])
 def test_other_methods_refuse_before_the_first_call_and_name_those_that_can(method):
     with pytest.raises(InvalidInput, match=r"infinite bounds, \(-inf, inf\), and .* use one of TR, TR-ES, MeCO-TR"):
         meco.minimize(pytest.fail, FREE, x0=[0.0, 0.0], budget=50, method=method)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from engine_classes import ENGINE_CLASSES
+from engine_classes import ENGINE_CLASSES, marked
 from interruption import broken_off
 from meco import Method, Stop, Tolerances, Variable, Variables
 from meco.errors import MecoError
@@ -300,7 +300,7 @@ def test_more_starting_points_than_there_is_room_for_are_mentioned():
     assert "20 of the 30 starting points were not tried" in result.message
 
 
-@pytest.mark.parametrize("method", ENGINE_CLASSES)
+@pytest.mark.parametrize("method", marked(ENGINE_CLASSES))
 def test_every_method_solves_through_the_door(method):
     for extra in ("scipy", "cma", "pymoo"):
         pytest.importorskip(extra)

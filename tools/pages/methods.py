@@ -22,6 +22,10 @@ HEAD = (
 UNITS = {  # what a method notices -> what its page says
     (): "The search does not depend on the unit of f or of any constraint.",
     (
+        "f",
+    ): "The search knows by the unit of f that it has converged: divide f by what is a large value of it. It does not "
+    "depend on the units of the constraints.",
+    (
         "each",
     ): "The search depends neither on the unit of f nor on one that all constraints share; but violations of different "
     "constraints are added up, so state them in units in which they are of like size.",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `meco bench`; threads are limited before NumPy is imported."""
-    from meco.core.thread_variables import use_one_thread
+    """Add the options of `meco bench`; the platform is pinned before NumPy is imported."""
+    from meco.core.platform import pin_platform
 
-    use_one_thread()
+    pin_platform()
     from meco.commands.campaign import add_campaign_options
 
     parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")

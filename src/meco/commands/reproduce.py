@@ -10,10 +10,10 @@ from meco.errors import MissingData
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `meco reproduce`; threads are limited before NumPy is imported."""
-    from meco.core.thread_variables import use_one_thread
+    """Add the options of `meco reproduce`; the platform is pinned before NumPy is imported."""
+    from meco.core.platform import pin_platform
 
-    use_one_thread()
+    pin_platform()
     from meco.bench.plan.experiments import EXPERIMENTS
     from meco.commands.campaign import add_campaign_options
 

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any
 
@@ -19,10 +19,11 @@ GRACE_SECONDS = 1  # how long a process may take to end
 class ProcessPool:
     """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, variables: Mapping[str, str] = ONE_THREAD) -> None:
+        """variables are those of the processes' environment, where they differ from this one's."""
         self.count = count
-        self._before = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ.update(ONE_THREAD)  # inherited by the processes; this one has read its own already
+        self._before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)  # inherited by the processes; this one has read its own already
         self._others = {p.pid for p in multiprocessing.active_children()}
         self._start()
 
@@ -55,7 +56,7 @@ class ProcessPool:
         self._restore_environment()
 
     def _restore_environment(self) -> None:
-        """The variables of threads as they were before."""
+        """The variables as they were before."""
         for name, value in self._before.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 THREAD_VARIABLES = (  # what libraries of linear algebra read, those of one library before the one of all
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "OMP_NUM_THREADS",
 )  # fmt: skip
 ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
-
-
-def use_one_thread() -> None:
-    """Ask for one thread in this process; of use only before NumPy is loaded, which is where commands call it."""
-    if "numpy" not in sys.modules:
-        for key, value in ONE_THREAD.items():
-            os.environ.setdefault(key, value)

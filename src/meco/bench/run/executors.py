@@ -15,8 +15,8 @@ from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from meco.core.platform import pinned_variables
 from meco.core.process_pool import ProcessPool
-from meco.core.thread_variables import ONE_THREAD
 from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
 
 REACH_SECONDS = 10  # how long a scheduler may take to answer
@@ -62,14 +62,14 @@ class RunExecutor:
 
 
 class ProcessExecutor(RunExecutor):
-    """Processes of this machine."""
+    """Processes of this machine, pinned to one platform."""
 
     name = "processes"
     lost = (BrokenProcessPool,)
     shared_fate = True
 
     def __init__(self, count: int) -> None:
-        self._count, self._pool = count, ProcessPool(count)
+        self._count, self._pool = count, ProcessPool(count, pinned_variables())
 
     @property
     def most_unfinished(self) -> int:
@@ -149,7 +149,7 @@ def _start_local_cluster(distributed: Any, workers: int) -> Any:
     dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None,
-        silence_logs=logging.CRITICAL, env=dict(ONE_THREAD),
+        silence_logs=logging.CRITICAL, env=pinned_variables(),
     )  # fmt: skip
 
 

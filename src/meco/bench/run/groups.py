@@ -16,6 +16,7 @@ from meco.bench.plan.contender import PIN_DIGITS
 from meco.bench.plan.experiment import load_problem
 from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
+from meco.core.platform import Platform, describe_platform
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.methods import METHODS
 
@@ -58,6 +59,7 @@ class GroupOutcome:
 
     records: tuple[RunRecord, ...] = ()
     seconds: float = 0.0  # by the clock
+    platform: Platform | None = None  # that of the worker, with its records
     error: str = ""
     hopeless: bool = False  # runs with the same options will fail everywhere
 
@@ -110,8 +112,9 @@ def run_group(task: RunGroup) -> GroupOutcome:
     except Exception as error:
         return GroupOutcome(error=_error_text(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
-    records = tuple(RunRecord.from_result(r, p, budget, each) for r, p in zip(results, problems))
-    return GroupOutcome(records, time.perf_counter() - begin)
+    here = describe_platform()
+    records = tuple(RunRecord.from_result(r, p, budget, each, here.digest) for r, p in zip(results, problems))
+    return GroupOutcome(records, time.perf_counter() - begin, here)
 
 
 def _error_text(error: Exception) -> str:

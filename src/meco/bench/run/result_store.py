@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from meco.bench.run import packed
 from meco.bench.run.campaign_folder import (
     PACKED_FILE,
     STORE_FILE,
+    MixedPlatforms,
     StoreError,
     explain_sqlite_error,
     has_store,
@@ -30,12 +31,13 @@ from meco.bench.run.campaign_folder import (
 )
 from meco.bench.run.run_record import RunRecord, check_record
 from meco.bench.run.store_contents import StoreContents
+from meco.core.platform import Platform
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
 from meco.files.regular_files import check_regular
 from meco.files.schema import check_form, parse_json
 
-FORMAT = "4"  # of the tables below
+FORMAT = "5"  # of the tables below
 VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]  # columns of runs, in this order
 SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)",
@@ -43,6 +45,7 @@ SCHEMA = (
     "CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID",
     "CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT)",
     "CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT)",
+    "CREATE TABLE platforms (digest TEXT PRIMARY KEY, facts TEXT)",
 )  # a run is named by its fields as JSON
 
 
@@ -200,10 +203,19 @@ class ResultStore:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(session)))
 
+    def add_platform(self, made: Platform) -> None:
+        """Keep on what platform results are made; another one than that of the results that are there is an error."""
+        known = self.platforms()
+        if known and made.digest not in known:
+            raise MixedPlatforms(describe_mixture(self.path.parent, next(iter(known.values())), made.facts))
+        with self._transaction() as db:
+            facts = json.dumps(dict(made.facts), sort_keys=True)
+            db.execute("INSERT OR IGNORE INTO platforms VALUES (?, ?)", (_storable(made.digest), facts))
+
     def merge(self, other: StoreContents) -> int:
         """Add the results of another folder to this one; the number of runs that are new.
 
-        A run that both have stays as it is here. Results of another version are an error.
+        A run that both have stays as it is here. Results of another version or platform are an error.
         """
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
@@ -211,6 +223,8 @@ class ResultStore:
                 f"{other.meco}: results of two versions are not mixed"
             )
         before = self.count_runs()
+        for digest, facts in other.platforms.items():
+            self.add_platform(Platform(digest, facts))
         self.add_runs(other.runs.items())
         there = self.stored_runs()
         for run, reason in other.failures.items():
@@ -231,7 +245,8 @@ class ResultStore:
                 if said != "ok":
                     raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
             made, runs = self.read_meta("meco") or "", dict(self.records())
-            return StoreContents(made, runs, self.failures(), self.experiments(), self.sessions())
+            parts = self.failures(), self.experiments(), self.sessions(), self.platforms()
+            return StoreContents(made, runs, *parts)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
 
@@ -277,6 +292,23 @@ class ResultStore:
         found = {str(name): parse_json(facts, where) for name, facts in rows}
         check_form(found, {str: SESSION}, where)
         return found
+
+    def platforms(self) -> dict[str, dict[str, Any]]:
+        """On what results were made, by the digests that runs name; DamagedFile for facts that are no texts."""
+        rows, where = self._db.execute("SELECT * FROM platforms ORDER BY digest"), f"{self.path}: platforms"
+        found = {str(digest): parse_json(facts, where) for digest, facts in rows}
+        check_form(found, {str: {str: str}}, where)
+        return found
+
+
+def describe_mixture(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """What differs between the platform of a folder's results and another one, and the way out."""
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    told = "; ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in names)
+    return (
+        f"{folder} holds results of another platform, whose last bits differ ({told}): results of two platforms are "
+        "not mixed. Choose another --out, or run with the packages and settings of the first"
+    )
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:

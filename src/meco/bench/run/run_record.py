@@ -19,7 +19,7 @@ WIDE = 30  # designs with more variables are kept in single precision
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as the store keeps it. Within one version all but seconds follows from the run's name.
+    """One run as the store keeps it. Within one version and platform all but seconds follows from the run's name.
 
     The fields after seed are the columns of a store, by name and in this order: another one is another
     result_store.FORMAT. Most also enter the digest of results (store_contents.NUMBERS).
@@ -43,13 +43,14 @@ class RunRecord:
     curve: bytes  # at the checkpoints, see curve.py
     actions: bytes = b""  # of a policy, over the generations
     seconds: float = 0.0  # of one core, its share of a lockstep group
+    platform: str = ""  # digest of the platform that made it, see core/platform.py; "": not recorded
 
     def sort_key(self) -> tuple[bool, float]:
         """What sorts runs feasibility first: feasible ones by f, the others by nu."""
         return not self.feasible, self.f if self.feasible else self.nu
 
     @classmethod
-    def from_result(cls, run: Result, problem: Problem, budget: int, seconds: float) -> RunRecord:
+    def from_result(cls, run: Result, problem: Problem, budget: int, seconds: float, platform: str = "") -> RunRecord:
         """The record of a finished run by solve(), which took so many seconds; large designs in single precision."""
         trace, paper = run.trace, run.paper
         assert paper is not None, "runs on problems of suites have it"
@@ -75,6 +76,7 @@ class RunRecord:
             curve=sample_curve(trace, (run.score, run.f, run.nu), budget),
             actions=sample_actions(trace, run.nfev),
             seconds=seconds,
+            platform=platform,
         )
 
 
@@ -83,7 +85,15 @@ def check_record(seed: int, values: Mapping[str, Any], where: str) -> RunRecord:
 
     None among numbers reads as nan, since SQLite has no nan.
     """
-    kinds = {"feasible": int, "snapshot_feasible": int, "nfev": int, "nfail": int, "notes": str, "x": bytes}
+    kinds = {
+        "feasible": int,
+        "snapshot_feasible": int,
+        "nfev": int,
+        "nfail": int,
+        "notes": str,
+        "x": bytes,
+        "platform": str,
+    }
     kinds |= {"curve": bytes, "actions": bytes, "feasible_at": int}
     made = dict(values)
     for name, value in values.items():

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
+from meco.core.platform import PACKAGES, installed_versions
 from meco.core.signals import raise_on_signals
 
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
@@ -141,6 +141,8 @@ class _Campaign:
         """Store the records of a task, halve one that failed, or give it up."""
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
+            assert outcome.platform is not None, "workers say where they compute"
+            self.store.add_platform(outcome.platform)
             self.store.add_runs(zip(task.runs, outcome.records, strict=True))
             self.progress.count_finished(task, outcome.seconds)
         elif len(task.runs) > 1 and not (outcome.hopeless and alike):
@@ -184,22 +186,13 @@ def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, ru
         "meco": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        **_installed_versions("scipy", "cma", "pymoo", "torch"),
+        **installed_versions(PACKAGES[1:]),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor_name(),
         "cores": os.cpu_count(),
         "executor": workers.name,
         "workers": workers.worker_count,
     }
-
-
-def _installed_versions(*packages: str) -> dict[str, str]:
-    """Versions of the packages that are there, without importing them."""
-    found = {}
-    for name in packages:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
 
 
 def _processor_name() -> str:

@@ -12,7 +12,7 @@ from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 
 # What the digest of results is of, in this order.
-NUMBERS = [f.name for f in fields(RunRecord) if f.name not in ("seed", "x", "curve", "actions", "seconds")]
+NUMBERS = [f.name for f in fields(RunRecord) if f.name not in ("seed", "x", "curve", "actions", "seconds", "platform")]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,9 @@ class StoreContents:
     failures: dict[Run, str] = field(default_factory=dict)  # why results are missing
     experiments: list[Experiment] = field(default_factory=list)  # in the order they were run
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # with what and where
+    platforms: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # by digest: what results depend on in their bits
 
     @cached_property
     def digest(self) -> str:

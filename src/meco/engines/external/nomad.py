@@ -57,7 +57,11 @@ class Nomad(LocalSearch):
         seed = int(self.random.integers(1, 2**30))
         load_nomad().setSeed(seed + 1)  # NOMAD passes over a seed that is the present one
         load_nomad().optimize(
-            call, start.tolist(), self.ruler.low.tolist(), self.ruler.high.tolist(), self._make_parameters(callbacks, seed)
+            call,
+            start.tolist(),
+            self.ruler.low.tolist(),
+            self.ruler.high.tolist(),
+            self._make_parameters(callbacks, seed),
         )
         if ended:
             raise ended[0]

@@ -15,6 +15,8 @@ from meco.core.engine import Engine, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
+from meco.core.metrics import feasibility_first
+from meco.core.rule import best
 from meco.engines.external import FLAG_COLUMNS, FailureCeiling, pack_evaluation, unpack_evaluation
 from meco.errors import InvalidInput
 
@@ -152,20 +154,21 @@ class Ruler:
 
 
 class LocalSearch(OwnLoopEngine):
-    """A local search of one point at a time, from the first given point, then from uniform ones of the unit cube."""
+    """A local search of one point at a time, from the best given point, then from uniform ones of the unit cube."""
 
-    size = 1
+    size = 1  # but for given points, which are all looked at
     ruler: Ruler
     ceiling: FailureCeiling  # of the present start
 
     def _start_point(self, callbacks: EvaluatorCallbacks, own_units: bool) -> np.ndarray:
         """Where this start begins, evaluated: how many constraints there are is known from here on."""
         self.ruler, self.ceiling = Ruler(callbacks.evaluator.box, own_units), FailureCeiling()
-        first = self._first_points(self.size)
-        callbacks.evaluate(first)
-        start = self.ruler.from_unit(first)
-        callbacks.note_same(first[0], self.ruler.to_unit(start)[0])
-        return start[0]
+        given = self.task.x0 if self.starts == 0 else None
+        first = self._first_points(self.size) if given is None else np.asarray(given)
+        chosen = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
+        start = self.ruler.from_unit(chosen)
+        callbacks.note_same(chosen, self.ruler.to_unit(start))
+        return start
 
     def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f, g and h of points [n, D]: [n, 1 + p + q]; a failed one is twice as bad as the worst of its start."""

@@ -136,7 +136,9 @@ class Scbo(Engine):
         low, high = (np.clip(centre + side * self.length / 2.0, 0.0, 1.0) for side in (-1.0, 1.0))
         spread = low + (high - low) * self._draw_sobol(count)
         moved = self.random.random((count, dim)) <= min(MOVED_VARIABLES / dim, 1.0)
-        moved[np.flatnonzero(~moved.any(axis=1)), self.random.integers(dim, size=int((~moved.any(axis=1)).sum()))] = True
+        moved[np.flatnonzero(~moved.any(axis=1)), self.random.integers(dim, size=int((~moved.any(axis=1)).sum()))] = (
+            True
+        )
         return np.where(moved, spread, centre)
 
     def _sample_model(self, torch: Any, values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
@@ -156,9 +158,7 @@ class Scbo(Engine):
         model = SingleTaskGP(
             torch.tensor(self.x, dtype=torch.double),
             torch.tensor(values[:, None], dtype=torch.double),
-            likelihood=gpytorch.likelihoods.GaussianLikelihood(
-                noise_constraint=gpytorch.constraints.Interval(*NOISE)
-            ),
+            likelihood=gpytorch.likelihoods.GaussianLikelihood(noise_constraint=gpytorch.constraints.Interval(*NOISE)),
             covar_module=gpytorch.kernels.ScaleKernel(kernel),
             outcome_transform=Standardize(m=1),
         )
