@@ -8,7 +8,8 @@ s2mpj_open.csv, within 5, 10, 20 and 50 evaluations per variable. One evaluation
 that was seen before costs nothing. Every method starts at x0. Peers are started again from a uniform point of the box
 until the budget is spent, in the problem's own units: SLSQP of SciPy (ftol 1e-9) and of NLopt with one set of forward
 differences (step 1.5e-8) for f, g and h, n + 1 calls an iteration, all counted; COBYQA and COBYLA of SciPy with a first
-radius of 1, at most a quarter of the narrowest side. SLSQP and COBYLA are the methods of the library (docs/methods). The nonlinear problems with a reference are run, no others.
+radius of 1, at most a quarter of the narrowest side; SLSQP and COBYLA are the library's own methods (docs/methods). The
+nonlinear problems with a reference are run, no others.
 
 Most of these problems have infinite bounds, which problems/s2mpj.py replaces by a box around x0. With --as-stated every
 method gets the bounds that the collection states; peers are still started again from points of that box.

@@ -177,7 +177,8 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "Optuna-TPE": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="tpe"), "Optuna's Parzen estimators",
-            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=600.0, aliases=("Optuna TPE",),
+            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=600.0,
+            aliases=("Optuna TPE",),
         ),
         "Optuna-GP": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",
@@ -185,7 +186,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "SCBO": _bayes(
             lazy_callable("engines.external.scbo:Scbo"), "Gaussian processes in a trust region, Thompson samples",
-            options=("batch", "first"), extra="scbo", cost_seconds=20000.0,
+            options=("batch", "first"), extra="scbo", scale_sensitive_to=("each",), cost_seconds=20000.0,
         ),
         "ISRES": _es(
             lazy_callable("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         for run, said in repeat_runs(contents, drawn, workers):
             equal += not said
-            name = f"{run.method} on {run.case.problem}, D = {run.case.dim}, {run.case.budget} evaluations, seed {run.seed}"
-            print(escape_for_terminal(f"{name}: {said or 'equal'}"), flush=True)
+            where = f"{run.case.problem}, D = {run.case.dim}, {run.case.budget} evaluations"
+            print(escape_for_terminal(f"{run.method} on {where}, seed {run.seed}: {said or 'equal'}"), flush=True)
     finally:
         workers.close(now=True)
     print(f"{equal} of {len(drawn)} runs repeat bit for bit")

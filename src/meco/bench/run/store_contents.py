@@ -24,9 +24,7 @@ class StoreContents:
     failures: dict[Run, str] = field(default_factory=dict)  # why results are missing
     experiments: list[Experiment] = field(default_factory=list)  # in the order they were run
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # with what and where
-    platforms: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # by digest: what results depend on in their bits
+    platforms: dict[str, dict[str, Any]] = field(default_factory=dict)  # what bits depend on, by digest
 
     @cached_property
     def digest(self) -> str:
