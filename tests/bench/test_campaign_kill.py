@@ -11,12 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from meco.bench.plan.contender import Contender
-from meco.bench.plan.experiment import Experiment
 from meco.bench.run.campaign_folder import STORE_FILE
-from meco.bench.run.executors import RunExecutor
 from meco.bench.run.result_store import ResultStore
-from meco.bench.run.runner import run_campaign
 from meco.errors import MecoError
 
 GATED = """
@@ -55,15 +51,6 @@ COMMAND = f"""{GATED}
 
     sys.exit(main(sys.argv[1:]))
 """
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
-    small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    with ResultStore.open_campaign(tmp_path_factory.mktemp("whole")) as store:
-        run_campaign([small], store, RunExecutor(), quiet=True)
-        return store.contents().digest
 
 
 def start(tmp_path, executor):
@@ -120,7 +107,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 
 
 @linux
-def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undisturbed):
+def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, pinned):
     process = start(tmp_path, "processes")  # it cannot end before it is killed
     wait_for(tmp_path, process, 4)
     orphans = worker_processes(process.pid)
@@ -130,7 +117,7 @@ def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undi
     open_gate(tmp_path)
     again = start(tmp_path, "processes")
     out, _ = again.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed]
+    assert out.split() == ["48", pinned]
     end = time.monotonic() + 120
     while any(os.path.exists(f"/proc/{p}") for p in orphans) and time.monotonic() < end:
         time.sleep(0.1)
@@ -139,7 +126,7 @@ def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undi
 
 @linux
 @pytest.mark.parametrize("executor", ["processes", pytest.param("dask", marks=pytest.mark.slow)])
-def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed, executor):
+def test_a_killed_worker_process_loses_nothing(tmp_path, pinned, executor):
     if executor == "dask":
         pytest.importorskip("distributed")
     process = start(tmp_path, executor)
@@ -147,13 +134,13 @@ def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed, executor):
     os.kill(worker_processes(process.pid)[-1], signal.SIGKILL)
     open_gate(tmp_path)
     out, err = process.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed], err
+    assert out.split() == ["48", pinned], err
 
 
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed, seed):
+def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, pinned, seed):
     pytest.importorskip("distributed")
     rng = np.random.default_rng(seed)
     for _ in range(2):  # kill a worker, then the coordinator, at random moments
@@ -169,7 +156,7 @@ def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed
         process.wait()
     open_gate(tmp_path)
     out, err = start(tmp_path, "dask").communicate(timeout=300)
-    assert out.split() == ["48", undisturbed], err
+    assert out.split() == ["48", pinned], err
 
 
 @linux

@@ -50,14 +50,14 @@ def test_a_campaign_runs_everything_once(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_results_do_not_depend_on_processes_or_their_number(tmp_path, undisturbed, workers):
-    assert campaign(tmp_path, executor="processes", workers=workers)[0] == undisturbed
+def test_results_do_not_depend_on_processes_or_their_number(tmp_path, pinned, workers):
+    assert campaign(tmp_path, executor="processes", workers=workers)[0] == pinned
 
 
 @pytest.mark.slow
-def test_results_do_not_depend_on_dask(tmp_path, undisturbed):
+def test_results_do_not_depend_on_dask(tmp_path, pinned):
     pytest.importorskip("distributed")
-    assert campaign(tmp_path, executor="dask")[0] == undisturbed
+    assert campaign(tmp_path, executor="dask")[0] == pinned
 
 
 def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, monkeypatch):

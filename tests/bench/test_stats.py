@@ -157,3 +157,14 @@ def test_on_a_single_problem_p_is_that_of_the_test_which_counts_the_win():
     assert found.ahead
     assert found.p < 0.001
     assert stats.compare_ranks(mine, mine).p == 1.0
+
+
+def test_means_that_differ_by_rounding_alone_tie():
+    runs = np.array([0.1, 0.2, 0.3, 1e-5, 7.7])
+    one, other = sum(runs) / 5, sum(runs[::-1]) / 5
+    assert one != other
+    assert_array_equal(stats.rank_first_axis(stats.round_digits(np.array([one, other, 2.0]))), [1.5, 1.5, 3.0])
+    kept = np.array([0.0, -1.25e-300, 3e300, np.nan, np.inf, 1.00000000001])
+    assert_array_equal(stats.round_digits(kept), kept)
+    cells = [stats.Feasibility(1.0, mean, 0.0, np.nan) for mean in (one, other, 2.0)]
+    assert_array_equal(stats.feasibility_ranks(cells), [1.5, 1.5, 3.0])

@@ -105,8 +105,12 @@
   if (innerWidth < 640) document.querySelectorAll("details.many").forEach((d) => { d.open = false; });
   const unfold = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const fold = target && target.closest("details");
-    if (fold && !fold.open) { fold.open = true; target.scrollIntoView(); }
+    let closed = false;
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      closed ||= !fold.open;
+      fold.open = true;
+    }
+    if (closed) target.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
   unfold();

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from meco.bench.report.headline import Headline, compose_headline
+from meco.bench.report.overview import Overview, compose_overview
 from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import format_duration
 from meco.figures import svg
@@ -40,9 +41,11 @@ VERSIONS = {  # of a session's facts, where it has them
 
 def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     """The whole HTML page as text, with the present time; nothing in it is fetched from anywhere."""
-    top = compose_headline([s for section in sections for s in section.sets])
-    links = "".join(_contents_entry(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
-    body = "".join(_section_html(s) for s in sections)
+    sets = [s for section in sections for s in section.sets]
+    overview, folded = compose_overview(sets), len(sections) > 1
+    top = _top_section(compose_headline(sets)) if overview is None else _overview_section(overview, results)
+    links = "".join(_contents_entry(s, folded) for s in sections) + '<li><a href="#made">How this was made</a></li>'
+    body = "".join(_section_html(s, folded) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
     guide = (
@@ -51,7 +54,7 @@ def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
         "at a curve to read it. Colours are of methods, strokes of families: solid SHADE and MeCO (paper), dashed "
         "evolution strategies, dotted models.</p></details>"
     )
-    whole = f"{_top_section(top)}{guide}{body}{_provenance_section(sections, results)}"
+    whole = f"{top}{guide}{body}{_provenance_section(sections, results, folded)}"
     title = sections[0].experiment.title if len(sections) == 1 else "MeCO results"
     return frame_page(title, about, "Experiments", links, whole)
 
@@ -93,20 +96,49 @@ def _top_section(headline: Headline | None) -> str:
     return f'<section class="top"><p class="headline">{sentence}</p>{figure}</section>'
 
 
-def _contents_entry(section: Section) -> str:
-    """The line of an experiment in the list of parts."""
+def _overview_section(overview: Overview, results: StoreContents) -> str:
+    """One line, the table of the suites and the pictures; what the bits of the numbers depend on."""
+    shown = "".join(map(figure_html, overview.figures))
+    said = f'<p class="headline">{escape(overview.sentence)}</p>'
+    return f'<section class="top">{said}{table_html(overview.table)}{shown}{_platform_note(results)}</section>'
+
+
+def _platform_note(results: StoreContents) -> str:
+    """On what the results were made, in a line: a search may take another way where the last bits differ."""
+    made = {record.platform for record in results.runs.values()}
+    if made == {""}:
+        said = "On which platform each run was made was not recorded."
+    elif len(made) == 1:
+        facts = results.platforms.get(next(iter(made)), {})
+        names = {"numpy": "NumPy", "scipy": "SciPy", "OPENBLAS_CORETYPE": "OpenBLAS kernel"}
+        told = ", ".join(f"{text} {facts[key]}" for key, text in names.items() if key in facts)
+        said = f"All runs were made on one platform: {told}."
+    else:
+        said = f"Runs of {len(made)} platforms are mixed."
+    return f'<p class="caption">{escape(said)} Last bits, and with them single runs, depend on it.</p>'
+
+
+def _contents_entry(section: Section, folded: bool) -> str:
+    """The line of an experiment in the list of parts; with its items where it is not folded."""
     e = section.experiment
+    if folded:
+        return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a></li>'
     parts = "".join(f'<li><a href="#{escape(i.name)}">{escape(i.title)}</a></li>' for i in section.items)
     return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a><ul>{parts}</ul></li>'
 
 
-def _section_html(section: Section) -> str:
+def fold(name: str, title: str, body: str, folded: bool) -> str:
+    """A part of the page under its heading, HTML: a section, or closed until somebody opens it."""
+    head = f"<h2>{escape(title)}</h2>"
+    if not folded:
+        return f'<section id="{escape(name)}">{head}{body}</section>'
+    return f'<details class="fold" id="{escape(name)}"><summary>{head}</summary>{body}</details>'
+
+
+def _section_html(section: Section, folded: bool) -> str:
     """An experiment: what was run, what is missing, then its tables and figures."""
     e = section.experiment
-    parts = [
-        f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.report.about)}</p>',
-        _describe_runs(section),
-    ]
+    parts = [f"<p>{escape(e.report.about)}</p>", _describe_runs(section)]
     parts += [f"<p>{escape(note)}</p>" for note in (*e.report.notes, *section.lacking)]
     if section.missing:
         items = "".join(f"<li><strong>{escape(k)}</strong>: {escape(v)}</li>" for k, v in section.missing.items())
@@ -114,7 +146,7 @@ def _section_html(section: Section) -> str:
     if not section.items:
         parts.append("<p>Nothing to show yet.</p>")
     parts += [figure_html(item) if isinstance(item, Figure) else table_html(item) for item in section.items]
-    return "".join(parts) + "</section>"
+    return fold(e.name, e.title, "".join(parts), folded)
 
 
 def _describe_runs(section: Section) -> str:
@@ -216,7 +248,7 @@ def _panel_anchor(figure: Figure, panel: Panel) -> str:
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance_section(sections: Sequence[Section], results: StoreContents) -> str:
+def _provenance_section(sections: Sequence[Section], results: StoreContents, folded: bool) -> str:
     """The sessions that made the results, the time they took, and the digest of all results."""
     columns = [
         Column(c, left=True)
@@ -224,18 +256,16 @@ def _provenance_section(sections: Sequence[Section], results: StoreContents) -> 
     ]
     rows = [_session_row(facts) for facts in results.sessions.values()]
     times = _time_table(sections)
-    parts = ['<section id="made"><h2>How this was made</h2>']
-    parts.append(
-        table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))
-    )
+    parts = [table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))]
     if times is not None:
         parts.append(table_html(times))
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
-        "and gives the same result with the same versions of the packages and one thread. "
-        f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p></section>"
+        "and gives the same result on the same platform: versions of the packages, kernels of linear algebra, one "
+        "thread. <code>meco verify</code> draws runs and repeats them. "
+        f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p>"
     )
-    return "".join(parts)
+    return fold("made", "How this was made", "".join(parts), folded)
 
 
 def _session_row(session: dict[str, Any]) -> list[Cell]:

@@ -24,7 +24,7 @@ POINTS = 120
 
 def profile_figures(results: RunArrays) -> list[Figure]:
     """Data profiles and performance profiles at three accuracies, each with its numbers as a table."""
-    hits = {tau: profiles.first_hits(_open_share(results), tau, _counts(results)) for tau in profiles.ACCURACIES}
+    hits = {tau: find_hits(results, tau) for tau in profiles.ACCURACIES}
     dims = _dims(results)
     most = float(np.max(_counts(results)[:, -1] / (dims + 1.0)))
     units, ratios = np.linspace(0.0, most, POINTS), np.geomspace(1.0, LARGEST_RATIO, POINTS)
@@ -49,6 +49,11 @@ def profile_figures(results: RunArrays) -> list[Figure]:
             _profile_table(results, "performance-profile", {t: v[:, :1] for t, v in performance.items()}, "first"),
         ),
     ]  # fmt: skip
+
+
+def find_hits(results: RunArrays, tau: float) -> np.ndarray:
+    """Evaluations after which every run is solved to tau, feasibility first: [M, P, R], as profiles.first_hits()."""
+    return profiles.first_hits(_open_share(results), tau, _counts(results))
 
 
 def _draw_profile(

@@ -133,7 +133,7 @@ class RunArrays:
             return out
         if metric in ("score", "final"):
             values = self.score if metric == "score" else self.field_values("final_score")
-            out[chosen] = stats.rank_first_axis(stats.nan_mean(values[chosen], 2))
+            out[chosen] = stats.rank_first_axis(stats.round_digits(stats.nan_mean(values[chosen], 2)))
             return out
         cells = [row for row, keep in zip(self.feasibility_cells(metric == "snapshot"), chosen) if keep]
         for j in range(self.shape[1]):

@@ -12,6 +12,7 @@ import numpy as np
 from meco.errors import load_extra
 
 ALPHA = 0.05
+RANKED_DIGITS = 12  # of means that are ranked: beyond them is rounding
 TARGETS = 10.0 ** -np.linspace(0.0, 4.0, 41)  # shares of the first gap still open, for the ECDF
 
 
@@ -25,6 +26,16 @@ def rank_first_axis(values: np.ndarray) -> np.ndarray:
     less = np.nansum(values[:, None] > values[None], axis=1)  # how many are smaller
     same = np.nansum(values[:, None] == values[None], axis=1)
     return np.where(np.isnan(values), np.nan, less + (same + 1) / 2)
+
+
+def round_digits(values: np.ndarray) -> np.ndarray:
+    """Values with RANKED_DIGITS significant digits: means that differ by the order of their sums alone become equal."""
+    values = np.asarray(values, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        exponent = np.floor(np.log10(np.abs(values)))
+        mantissa = values / 10.0**exponent
+        rounded = np.round(mantissa, RANKED_DIGITS - 1) * 10.0**exponent
+    return np.where(np.isfinite(rounded) & (values != 0.0), rounded, values)
 
 
 def nan_mean(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
@@ -88,7 +99,7 @@ def feasibility_ranks(cells: list[Feasibility]) -> np.ndarray:
     nan for one without runs.
     """
     rate = np.array([c.rate for c in cells])
-    second = np.array([c.mean if c.rate > 0 else c.violation for c in cells])
+    second = round_digits(np.array([c.mean if c.rate > 0 else c.violation for c in cells]))
     order = np.stack([-rate, second], axis=1)
     _, place = np.unique(order, axis=0, return_inverse=True)
     return rank_first_axis(np.where(np.isnan(rate), np.nan, place.reshape(-1)))

@@ -143,10 +143,12 @@ class DaskExecutor(RunExecutor):
 
 
 def _start_local_cluster(distributed: Any, workers: int) -> Any:
-    """Start a Dask cluster of single-threaded processes on this machine; changes Dask's allowed-failures."""
+    """Start a Dask cluster of single-threaded, pinned processes on this machine; changes settings of Dask."""
     import dask
 
     dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
+    known = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    dask.config.set({"distributed.nanny.pre-spawn-environ": {**known, **pinned_variables()}})  # before NumPy is loaded
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None,
         silence_logs=logging.CRITICAL, env=pinned_variables(),
