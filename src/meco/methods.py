@@ -182,7 +182,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "Optuna-GP": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",
-            options=("startup",), extra="optuna", cost_seconds=20000.0, aliases=("Optuna GP",),
+            options=("startup",), extra="optuna", scale_sensitive_to=(), cost_seconds=20000.0, aliases=("Optuna GP",),
         ),
         "SCBO": _bayes(
             lazy_callable("engines.external.scbo:Scbo"), "Gaussian processes in a trust region, Thompson samples",

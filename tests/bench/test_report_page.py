@@ -1,15 +1,17 @@
 """The report page as a reader meets it: a headline, values where one points, hints where something does not fit."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.bench.report import result_figures
+from meco.bench.report import overview, result_figures
 from meco.bench.report.campaign_report import build_section, known_experiments, write_campaign_report
 from meco.bench.report.headline import compose_headline
+from meco.bench.report.overview import MOST_METHODS, compose_overview
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.executors import start_executor
@@ -78,13 +80,56 @@ def test_every_link_of_the_page_leads_somewhere(folder):
     assert "trial-convergence-score-C04" in names
 
 
+NAMES = {"one": "One suite", "other": "Another suite"}
+SUITES = [replace(TRIAL, name=name, title=name) for name in NAMES]
+
+
+@pytest.fixture(scope="module")
+def two_suites(folder, tmp_path_factory):
+    """The trial as if it were two suites."""
+    out = tmp_path_factory.mktemp("suites")
+    with ResultStore.open_campaign(out) as store:
+        store.merge(replace(read_results(folder), experiments=SUITES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overview, "SUITES", NAMES)
+        write_campaign_report(out, page_only=True)
+        yield out
+
+
+def test_a_page_of_several_suites_begins_with_one_line_one_table_and_one_picture(two_suites):
+    stored = read_results(two_suites)
+    top = compose_overview([RunArrays.from_store(stored, e, 4) for e in known_experiments(stored)])
+    assert top.sentence.startswith("First by average rank")  # the default did not run
+    assert len(top.table.rows) <= MOST_METHODS
+    assert [column.label for column in top.table.columns] == ["Method", *NAMES.values()]
+    assert [figure.name for figure in top.figures] == ["suites-ranks", "suites-profiles"]
+    text = (two_suites / "report.html").read_text(encoding="utf-8")
+    assert (
+        text.index(f'<p class="headline">{top.sentence}') < text.index('id="suites"') < text.index('id="suites-ranks"')
+    )
+    assert text.index('id="suites-profiles"') < text.index('<details class="fold" id="cec2017-10d">')
+    assert "<details open" not in text  # all else is closed
+    assert "on one platform" in text
+
+
+def test_the_line_says_where_the_default_is_behind_and_whether_it_is_told_apart(results, two_suites):
+    made = [replace(results, experiment=e, contenders=(Contender("TR", "TR"), *results.contenders[1:])) for e in SUITES]
+    ranks = made[0].rank_table("first").mean(axis=1)
+    top = compose_overview(made)
+    if ranks.argmin() == 0:
+        assert top.sentence == "TR, the default, is first on 2 of 2 suites."
+    else:
+        assert top.sentence.startswith("TR, the default, is first on 0 of 2 suites; behind ")
+        assert "told apart" in top.sentence
+
+
 @pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
     if not (KEPT / PACKED_FILE).exists():
         pytest.skip("only a checkout has the kept results")
     (tmp_path / PACKED_FILE).write_bytes((KEPT / PACKED_FILE).read_bytes())
     made = write_campaign_report(tmp_path, page_only=True).page
-    assert made.stat().st_size < 5e6
+    assert made.stat().st_size < 3e6
     assert len(known_experiments(read_results(tmp_path))) > 5
 
 
@@ -113,6 +158,18 @@ def _progress(results):
     from meco.bench.report.curves import progress_figure
 
     return progress_figure(results)
+
+
+@pytest.mark.docs
+@needs_browser
+def test_a_link_opens_every_fold_around_what_it_leads_to(two_suites):
+    with browsing.Browser() as browser:
+        browser.open((two_suites / "report.html").as_uri())
+        assert browser.ask("document.querySelectorAll('details[open]').length") == 0
+        assert browser.ask("document.documentElement.scrollHeight") < 4000
+        browser.ask("location.hash = 'other-progress'")
+        browser.wait("document.getElementById('other').open")
+        assert browser.errors == []
 
 
 @pytest.mark.docs

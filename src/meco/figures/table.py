@@ -121,7 +121,7 @@ def _sort_value(value: float | str) -> str:
     """What a column is sorted by, as an attribute's text; nan and -inf come last too."""
     if isinstance(value, str):
         return value
-    return "Infinity" if math.isnan(value) or math.isinf(value) else repr(float(value))
+    return "Infinity" if math.isnan(value) or math.isinf(value) else f"{value:.9g}"
 
 
 def _class_attribute(names: str) -> str:

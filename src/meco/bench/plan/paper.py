@@ -84,7 +84,7 @@ SPLIT_POLICIES = {AS_PRINTED: "meco-paper-split-{dim}d", SCORE_REWARDED: "meco-s
 PAPER = {  # each by its own name, which stored campaigns have too
     "table1": Experiment(
         "table1",
-        "Leave one out on CEC2017, D = 50",
+        "CEC2017, D = 50",
         (*contenders_of(THE_TWELVE + PEERS, *LEAVE_ONE_OUT), meco_on_maes("meco-loo50-{problem}")),
         CEC_NAMES,
         dims=(50,),

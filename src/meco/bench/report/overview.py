@@ -114,29 +114,22 @@ def choose_methods(seen: Sequence[Standing]) -> list[str]:
 
 
 def compose_sentence(seen: Sequence[Standing]) -> str:
-    """Where the default stands on every suite, and who is first where it is not."""
+    """On how many suites the default is first by average rank, feasibility first, and who is where it is not."""
     there = [s for s in seen if DEFAULT in s.ranks["first"]]
     if not there:
         firsts = [f"{NAMES.get(s.order()[0], s.order()[0])} on {s.title}" for s in seen]
         return f"First by average rank, feasibility first: {'; '.join(firsts)}."
-    told = [f"{_ordinal(s.place(DEFAULT))} of {len(s.ranks['first'])} on {s.title}{_describe_first(s)}" for s in there]
-    return f"{DEFAULT}, the default, feasibility first: {'; '.join(told)}."
+    lost = [s for s in there if s.place(DEFAULT) > 1]
+    said = f"{DEFAULT}, the default, is first on {len(there) - len(lost)} of {len(there)} suites"
+    return f"{said}{'; ' if lost else ''}{'; '.join(map(_describe_loss, lost))}."
 
 
-def _describe_first(s: Standing) -> str:
+def _describe_loss(s: Standing) -> str:
     """Who is first where the default is not, and whether the critical difference tells them apart."""
     best = s.order()[0]
-    if s.place(DEFAULT) == 1:
-        return ""
     behind = s.ranks["first"][DEFAULT] - s.ranks["first"][best]
     apart = "" if np.isnan(s.difference) else ", told apart" if behind > s.difference else ", not told apart"
-    return f" (behind {NAMES.get(best, best)}{apart})"
-
-
-def _ordinal(place: int) -> str:
-    """1st, 2nd, 3rd, 4th; 11th, 12th and 13th, too."""
-    ending = "th" if 10 < place % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{ending}"
+    return f"behind {NAMES.get(best, best)} on {s.title}{apart}"
 
 
 def _make_table(seen: Sequence[Standing], shown: Sequence[str]) -> Table:
@@ -184,7 +177,7 @@ def _draw_ranks(seen: Sequence[Standing], shown: Sequence[str]) -> Figure:
             marks.append(Dot((low, float(row.mean()), high), heights[label], colours[label], label))
         names = tuple((height, NAMES.get(label, label)) for label, height in heights.items())
         y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
-        panels.append(Panel(s.title, marks, Axis("average rank (1 is best)"), y, (330, 70 + 20 * len(order))))
+        panels.append(Panel(s.title, marks, Axis("average rank (1 is best)"), y, (300, 62 + 17 * len(order))))
     caption = "Average rank over the problems of each suite, feasibility first, with a 95 % interval over problems."
     return Figure("suites-ranks", "Who stands where", panels, caption)
 
@@ -207,7 +200,7 @@ def _draw_profiles(seen: Sequence[Standing], shown: Sequence[str]) -> Figure | N
             for m, label in ((m, s.results.labels[m]) for m in reversed(kept))
         ]
         x, y = Axis("evaluations / (D + 1)", (0, most)), Axis("solved", (0, 1))
-        panels.append(Panel(s.title, lines, x, y, (330, 230)))
+        panels.append(Panel(s.title, lines, x, y, (300, 190)))
     if not panels:
         return None
     legend = [LegendKey(label, slot) for label, slot in colours.items() if slot != MUTED]

@@ -17,6 +17,7 @@ from meco.figures import svg
 from meco.figures.figure import COLOURS, MARKS, Figure
 from meco.figures.panel import MUTED, Panel
 from meco.figures.table import Cell, Column, Table, to_html
+from meco.files.names import safe_name
 
 if TYPE_CHECKING:
     from meco.bench.report.campaign_report import Section
@@ -145,8 +146,19 @@ def _section_html(section: Section, folded: bool) -> str:
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
     if not section.items:
         parts.append("<p>Nothing to show yet.</p>")
-    parts += [figure_html(item) if isinstance(item, Figure) else table_html(item) for item in section.items]
+    parts += [_item_html(item, folded) for item in section.items]
     return fold(e.name, e.title, "".join(parts), folded)
+
+
+def _item_html(item: Table | Figure, folded: bool) -> str:
+    """A table or figure; of many little panels a page with several experiments says only where they are."""
+    if isinstance(item, Table):
+        return table_html(item)
+    if not (folded and item.small):
+        return figure_html(item)
+    where = f"{len(item.panels)} pictures: <code>figures/{escape(safe_name(item.name))}.svg</code> beside this page."
+    head = f'<div class="item" id="{escape(item.name)}"><h3>{escape(item.title)}</h3>'
+    return f'{head}<p class="caption">{where}</p></div>'
 
 
 def _describe_runs(section: Section) -> str:
