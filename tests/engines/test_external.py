@@ -281,7 +281,9 @@ def test_a_ruler_measures_in_the_units_of_the_box_or_of_the_cube():
     box = Evaluator.on(Problem("box", np.array([-2.0, 3.0]), np.array([2.0, 3.0]), 0, 0, None), 1).box
     own, cube = Ruler(box, own_units=True), Ruler(box, own_units=False)
     assert_array_equal(own.from_unit(np.array([0.25, 0.7])), [-1.0, 3.0])
-    assert_array_equal(own.to_unit(np.array([-1.0, 3.0])), [0.25, 0.0])  # a fixed variable has no coordinate
+    assert_array_equal(own.to_unit(np.array([[-1.0, 3.0]])), [[0.25, 0.0]])  # a fixed variable has no coordinate
+    exact = np.array([[-1.0 + 1.7e-9, 3.0]])
+    assert_array_equal(box.to_box(own.to_unit(exact)[None])[0], exact)  # bit for bit
     assert own.narrowest == 4.0
     assert_array_equal(cube.from_unit(np.array([0.25, 0.7])), [0.25, 0.7])
 

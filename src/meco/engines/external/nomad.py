@@ -68,7 +68,7 @@ class Nomad(LocalSearch):
 
     def _outputs(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray | None:
         """f and every constraint as c <= 0 at x [D]; None where it failed."""
-        ev = callbacks.evaluate(self.ruler.to_unit(x)[None])
+        ev = callbacks.evaluate(self.ruler.to_unit(x[None]))
         if ev.failed[0, 0]:
             return None
         c = np.concatenate([ev.g[0, 0], np.abs(ev.h[0, 0])]) - np.asarray(self.task.tolerance(ev))[0]

@@ -133,14 +133,22 @@ class Ruler:
         dim = box.dim
         self.origin, self.length = (box.origin, box.lengths) if own_units else (np.zeros(dim), np.ones(dim))
         walls = (np.zeros(dim), np.ones(dim)) if box.range is None else (box.range.low, box.range.high)
+        plain = box.integer is None and box.scale is None and box.repair is None
+        self._pinning = box if own_units and plain else None  # what takes points to the function bit for bit
         free = self.length > 0.0  # a fixed variable has length 0
         self.low, self.high = (
             self.origin + np.where(free, wall, 0.0) * np.where(free, self.length, 1.0) for wall in walls
         )
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
-        """Points [..., D] in the unit cube."""
+        """Points [n, D] in the unit cube; where x is what the function is called with, exactly these are pinned."""
+        if self._pinning is not None:
+            return self._pinning.pin(np.clip(x, self.low, self.high))
         return (x - self.origin) / np.where(self.length > 0.0, self.length, 1.0)
+
+    def evaluated(self, x: np.ndarray) -> np.ndarray:
+        """Points [n, D] as they are evaluated: the unit cube rounds their last bits where they are not pinned."""
+        return x if self._pinning is not None else self.from_unit(self.to_unit(x))
 
     def from_unit(self, u: np.ndarray) -> np.ndarray:
         """Points [..., D] of the unit cube in these coordinates, inside the bounds."""
@@ -167,7 +175,7 @@ class LocalSearch(OwnLoopEngine):
         first = self._first_points(self.size) if given is None else np.asarray(given)
         chosen = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
         start = self.ruler.from_unit(chosen)
-        callbacks.note_same(chosen, self.ruler.to_unit(start))
+        callbacks.note_same(chosen, self.ruler.to_unit(start[None])[0])
         return start
 
     def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:

@@ -72,8 +72,8 @@ class Slsqp(LocalSearch):
         free = self.ruler.high > self.ruler.low
         near = x + steps[free, None] * np.eye(x.size)[free]
         told = self._values(callbacks, np.concatenate([x[None], near]))
-        unit = self.ruler.to_unit(np.concatenate([x[None], near]))
-        moved = self.ruler.length * (unit[1:] - unit[0])  # what is left of the steps in the unit cube, rounded
+        there = self.ruler.evaluated(np.concatenate([x[None], near]))
+        moved = there[1:] - there[0]
         slopes = np.zeros((told.shape[1], x.size))
         slopes[:, free] = ((told[1:] - told[0]) / moved[:, free].diagonal()[:, None]).T
         return slopes
