@@ -173,20 +173,20 @@ METHODS: Registry[MethodRecord] = Registry(
         "NOMAD": MethodRecord(
             lazy_callable("engines.external.nomad:Nomad"), "mesh adaptive direct search, multistart", "direct search",
             lockstep=False, offers=(OwnLoop,), options=("parameters",), extra="nomad",
-            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=60.0,
+            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=800.0,
         ),
         "Optuna-TPE": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="tpe"), "Optuna's Parzen estimators",
-            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=600.0,
+            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=60.0,
             aliases=("Optuna TPE",),
         ),
         "Optuna-GP": _bayes(
             lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",
-            options=("startup",), extra="optuna", scale_sensitive_to=(), cost_seconds=20000.0, aliases=("Optuna GP",),
+            options=("startup",), extra="optuna", scale_sensitive_to=(), cost_seconds=6000.0, aliases=("Optuna GP",),
         ),
         "SCBO": _bayes(
             lazy_callable("engines.external.scbo:Scbo"), "Gaussian processes in a trust region, Thompson samples",
-            options=("batch", "first"), extra="scbo", scale_sensitive_to=("each",), cost_seconds=20000.0,
+            options=("batch", "first"), extra="scbo", scale_sensitive_to=("each",), cost_seconds=2000.0,
         ),
         "ISRES": _es(
             lazy_callable("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

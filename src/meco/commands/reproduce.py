@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from meco.errors import MissingData
+
+if TYPE_CHECKING:
+    from meco.bench.plan.experiment import Experiment
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("experiment", metavar="ID", help=f"{', '.join(EXPERIMENTS)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
+    parser.add_argument(
+        "--estimate", action="store_true", help="run nothing: say what is missing and what it will cost"
+    )
+    parser.add_argument("--figures-from", metavar="DIR", help="with --estimate: a folder whose runs tell seconds")
     add_campaign_options(parser)
 
 
@@ -43,4 +52,24 @@ def run(args: argparse.Namespace) -> int:
     chosen = [experiment for experiment, _ in there if experiment.contenders]
     if not chosen:
         raise MissingData("nothing is left to run")
-    return run_and_report(chosen, args.out or str(Path("runs") / args.experiment), args)
+    folder = args.out or str(Path("runs") / args.experiment)
+    return _print_estimate(chosen, folder, args) if args.estimate else run_and_report(chosen, folder, args)
+
+
+def _print_estimate(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
+    """Print what the experiments still cost beyond the runs that a folder holds; 0. Nothing is written."""
+    import os
+
+    from meco.bench.plan.revise import pin_versions
+    from meco.bench.run.campaign_folder import PACKED_FILE, has_store
+    from meco.bench.run.estimate import CostModel, estimate_experiments, estimate_table
+    from meco.bench.run.result_store import read_results
+    from meco.figures.table import format_text
+
+    there = has_store(Path(folder)) or (Path(folder) / PACKED_FILE).exists()
+    done = read_results(folder) if there else None
+    told = read_results(args.figures_from) if args.figures_from else done
+    found = estimate_experiments(map(pin_versions, experiments), done.runs if done else (), CostModel(told))
+    table = estimate_table(found, args.workers or os.cpu_count() or 1)
+    print("\n".join([*format_text(table), "", table.caption]))
+    return 0

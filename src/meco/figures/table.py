@@ -74,6 +74,17 @@ def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]
     return [names.get(v, "") for v in shown]
 
 
+def format_text(table: Table, without: Sequence[str] = ()) -> list[str]:
+    """The lines of a table in plain text, headings first; columns of these labels are left out."""
+    heads = [c.label for c in table.columns]
+    chosen = [i for i, head in enumerate(heads) if head not in without]
+    rows = [heads, *([cell.text for cell in row] for row in table.rows)]
+    widths = {i: max(len(row[i]) for row in rows) for i in chosen}
+    return [
+        "  " + "  ".join(row[i].ljust(widths[i]) if i == 0 else row[i].rjust(widths[i]) for i in chosen) for row in rows
+    ]
+
+
 # -- HTML ------------------------------------------------------------------------------------
 
 

@@ -8,12 +8,16 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import problem_name
-from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS_SUFFIX
+from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
 
 TR_METHODS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
 FEW_METHODS = (*TR_METHODS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
 OTHER_MODEL_METHODS = ("COBYQA",)  # quick enough: COBRA and SACOBRA take minutes a run from D = 30 on
+LOCAL_METHODS = ("SLSQP", "COBYLA")  # what SciPy's users have
+COSTLY_METHODS = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO", "COBRA", "SACOBRA")  # for D <= 20 and few evaluations
+METHODS_AT_100D = (*TR_METHODS, "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", "SciPy-DE", "SHADE", "SHADE-FR")
+MOST_WITH_COSTLY = 300  # evaluations of a run
 # real-world problems beyond D = 30
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
 PRINTED_SEEDS = (1, 2, 3, 4, 5)  # of the trainings as printed: the preset "as-printed" of `meco train`
@@ -23,7 +27,7 @@ UNSEEN_FAMILIES = (
     "basin-whole", "funnels-empty",
 )  # fmt: skip
 PROBLEMS_PER_FAMILY = 4  # of these
-EVALUATIONS_PER_VARIABLE = (10, 20, 50, 100, 200)
+EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def _contenders_of(names: tuple[str, ...]) -> tuple[Contender, ...]:
@@ -38,16 +42,38 @@ def _unseen_problems() -> tuple[str, ...]:
 
 def _make_cec2017_experiment(dim: int) -> Experiment:
     """CEC2017 in one dimension: our methods beside those that are quick enough there."""
+    quick = (*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")
     return Experiment(
         f"cec2017-{dim}d",
         f"CEC2017, D = {dim}",
-        _contenders_of((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
+        _contenders_of(METHODS_AT_100D if dim >= 100 else quick),
         CEC_NAMES,
         dims=(dim,),
         runs=5,
         report=ReportPlan(
             about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
-            views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
+            views=("ranks", "critical", "values", "pairs", "feasibility", "progress", "profiles"),
+            focus=TR_METHODS,
+        ),
+    )
+
+
+def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim: int | None) -> Experiment:
+    """Few evaluations in few variables: where Bayesian methods and surrogates belong, and can be afforded."""
+    others = (*OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL", "SciPy-DE")
+    few = tuple(Contender.from_method(method) for method in (*TR_METHODS, *others, *COSTLY_METHODS))
+    return Experiment(
+        name,
+        f"{title}, at most {MOST_WITH_COSTLY} evaluations",
+        few,
+        problems,
+        dims=(dim,),
+        per_variable=30,
+        most=MOST_WITH_COSTLY,
+        runs=5,
+        report=ReportPlan(
+            about="Every method that needs seconds for an evaluation beside those that need none, five runs each.",
+            views=("ranks", "critical", "values", "pairs", "feasibility", "profiles"),
             focus=TR_METHODS,
         ),
     )
@@ -63,14 +89,15 @@ def _steering_contenders() -> tuple[Contender, ...]:
     )
 
 
-def _make_steering_experiment(dim: int) -> Experiment:
-    """What the policy of MeCO-TR is worth on CEC2017 in one dimension."""
+def _make_steering_experiment(dim: int | None) -> Experiment:
+    """What the policy of MeCO-TR is worth on CEC2017 in one dimension, or on the missions (None)."""
     return Experiment(
-        f"steering-{dim}d",
-        f"What steering the model engine is worth, CEC2017, D = {dim}",
+        "steering-uav" if dim is None else f"steering-{dim}d",
+        f"What steering the model engine is worth, {'UAV missions' if dim is None else f'CEC2017, D = {dim}'}",
         _steering_contenders(),
-        CEC_NAMES,
+        UAV_NAMES if dim is None else CEC_NAMES,
         dims=(dim,),
+        budget=2500 if dim is None else None,
         runs=5,
         report=ReportPlan(
             about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
@@ -139,8 +166,11 @@ def _printed_seed_contenders() -> tuple[Contender, ...]:
 
 
 FURTHER = {  # each by its own name, which stored campaigns have too
-    **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30)},
+    **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30, 100)},
+    "short-cec2017": _make_short_experiment("short-cec2017", "CEC2017, D = 10", CEC_NAMES, 10),
+    "short-engineering": _make_short_experiment("short-engineering", "Engineering problems", PAPER_EIGHT, None),
     **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30, 50)},
+    "steering-uav": _make_steering_experiment(None),
     "steering-families": Experiment(
         "steering-families",
         "What steering the model engine is worth, generated problems",

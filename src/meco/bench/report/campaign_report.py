@@ -25,7 +25,7 @@ from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import MissingExtra, load_extra
 from meco.figures.figure import Figure
-from meco.figures.table import Table, to_csv, to_latex, to_markdown
+from meco.figures.table import Table, format_text, to_csv, to_latex, to_markdown
 from meco.files.names import safe_name
 
 Item = Table | Figure
@@ -204,17 +204,10 @@ def _terminal_lines(sections: list[Section]) -> list[str]:
         tables_ = [item for item in section.items if isinstance(item, Table)]
         chosen = [t for t in tables_ if t.name.startswith(f"{name}-choice")]
         for item in chosen or [t for t in tables_ if t.name == f"{name}-ranks"]:
-            lines += ["", item.title if chosen else f"{name}: {item.title}", *_format_table(item)]
+            lines += [
+                "",
+                item.title if chosen else f"{name}: {item.title}",
+                *format_text(item, [c.label for c in item.columns if "*" in c.label or c.label == "runs"]),
+            ]
             lines += ["", item.caption] if chosen else []
     return lines
-
-
-def _format_table(table: Table) -> list[str]:
-    """The lines of a table in plain text, headings first, without columns marked * and the numbers of runs."""
-    heads = [c.label for c in table.columns]
-    chosen = [i for i, head in enumerate(heads) if "*" not in head and head != "runs"]
-    rows = [heads, *([cell.text for cell in row] for row in table.rows)]
-    widths = {i: max(len(row[i]) for row in rows) for i in chosen}
-    return [
-        "  " + "  ".join(row[i].ljust(widths[i]) if i == 0 else row[i].rjust(widths[i]) for i in chosen) for row in rows
-    ]
