@@ -39,10 +39,15 @@ BLOCKS: dict[str, Callable[..., str]] = {
 
 
 def format_table_number(place: str) -> str:
-    """A number of a table: TABLE|ROW|COLUMN, and how it is written; control|trained is what a training took."""
+    """A number of a table: TABLE|ROW|COLUMN, and how it is written.
+
+    control|trained is what a training took; duels|A|B|SUITES on how many problems A is ahead of B, feasibility first.
+    """
     name, row, *rest = place.split("|")
     if name == "control":
         return str(steering.read_control()[row])
+    if name == "duels":
+        return results.count_duels(row, *rest)
     column, *form = rest
     rows = read_table(name) or {}
     if row not in rows and (not rows or row in (*OURS, AS_PRINTED)):  # not run yet; any other name is a mistake

@@ -133,18 +133,27 @@ def side_by_side_table(*suites: str) -> str:
 
 
 def losses_table(suite: str) -> str:
-    """How often ours are first or among the first three, and where they stand lowest, feasibility first."""
+    """How often ours, and the other that is first most often, are first or among three, and where they stand lowest."""
     s = read_standing(suite)
     if s is None:
         return _not_run_note(suite)
     rows = []
-    for method in (m for m in OURS if m in s.table):
+    firsts = {m: sum(of[m] <= 1 for of in s.places.values()) for m in s.methods if m not in OURS}
+    rivals = [m for m in s.order(FIRST) if firsts.get(m, 0) > 0 and firsts[m] == max(firsts.values())]
+    for method in (*(m for m in OURS if m in s.table), *rivals):
         places = {problem: of[method] for problem, of in s.places.items()}
         lowest = sorted((p for p in places if places[p] > 3), key=lambda p: -places[p])[:5]
         told = ", ".join(f"{p} ({places[p]:.0f})" for p in lowest)
         tops = (str(sum(v <= top for v in places.values())) for top in (1, 3))
         rows.append([page_name(method), *tops, told or "none"])
     return markdown_table(["of " + str(s.problems), "first", "first three", "lowest places beyond the third"], rows)
+
+
+def count_duels(winner: str, loser: str, suites: str) -> str:
+    """On how many problems of suites, separated by commas, a method is ahead of another: "39 of 56"; a dash of none."""
+    seen = [s for suite in suites.split(",") if (s := read_standing(suite)) is not None]
+    both = [of for s in seen for of in s.places.values() if winner in of and loser in of]
+    return f"{sum(of[winner] < of[loser] for of in both)} of {len(both)}" if both else "–"
 
 
 def _not_run_note(suite: str) -> str:

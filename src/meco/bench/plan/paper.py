@@ -22,6 +22,8 @@ PEERS = (
     "CMA-ES-AL",
     "SciPy-DE",
     "COBYQA",
+    "SLSQP",
+    "COBYLA",
     "ISRES",
     "TR",
     "TR-ES",

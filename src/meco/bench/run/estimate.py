@@ -89,7 +89,5 @@ def estimate_table(found: Sequence[Estimate], cores: int) -> Table:
         "all", sum(e.wanted for e in found), sum(e.missing for e in found), sum(e.seconds for e in found),
         max((e.longest for e in found), default=0.0), "",
     )  # fmt: skip
-    caption = (
-        f"Pieces are of {PIECE_SECONDS / 60:.0f} minutes on {cores} cores; the same command goes on with the next."
-    )
+    caption = f"Pieces of {PIECE_SECONDS / 60:.0f} minutes on {cores} cores; the same command goes on with the next."
     return Table("estimate", "What is left to run", columns, [row(e) for e in [*found, whole]], caption)
