@@ -191,17 +191,29 @@ def _title_element(label: str) -> str:
     return f"<title>{escape(label)}</title>" if label else ""
 
 
+def _write_point(x: float, y: float) -> str:
+    """A point in pixels, to a tenth of one."""
+    return f"{x:.1f} {y:.1f}".replace(".0 ", " ").removesuffix(".0")
+
+
 def _pixel_points(x: np.ndarray, y: np.ndarray, to_pixels: ToPixels) -> list[str]:
     """Points in data as "x y" in pixels, without those that are not finite."""
     seen = zip(x, y)
+    return [_write_point(*to_pixels(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)]
+
+
+def _drop_level(points: list[str]) -> list[str]:
+    """Points "x y" without those between two of the same height: the line is the same."""
+    heights = [point.partition(" ")[2] for point in points]
+    last = len(points) - 1
     return [
-        "{:.1f} {:.1f}".format(*to_pixels(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)
+        point for i, point in enumerate(points) if i in (0, last) or not heights[i - 1] == heights[i] == heights[i + 1]
     ]
 
 
 def _draw_line(mark: fig.Line, to_pixels: ToPixels) -> str:
     """A curve; values that are not finite are left out."""
-    points = _pixel_points(mark.x, mark.y, to_pixels)
+    points = _drop_level(_pixel_points(mark.x, mark.y, to_pixels))
     if not points:
         return ""
     dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
@@ -252,7 +264,8 @@ def _draw_tile(mark: fig.Tile, to_pixels: ToPixels) -> str:
     word = text_element(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
-    return f'<g class="tile">{_title_element(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
+    shade = "" if share == 1.0 else f' fill-opacity="{share:.2g}"'
+    return f'<g class="tile">{_title_element(mark.label)}<rect {rect}{shade}/>{word}</g>'
 
 
 def _draw_outline(mark: fig.Outline, to_pixels: ToPixels) -> str:

@@ -23,8 +23,10 @@ POINTS = 120
 
 
 def profile_figures(results: RunArrays) -> list[Figure]:
-    """Data profiles and performance profiles at three accuracies, each with its numbers as a table."""
+    """Data and performance profiles at three accuracies, each with its numbers as a table; [] without curves."""
     hits = {tau: find_hits(results, tau) for tau in profiles.ACCURACIES}
+    if np.isnan(results.curves["nu"]).all():
+        return []
     dims = _dims(results)
     most = float(np.max(_counts(results)[:, -1] / (dims + 1.0)))
     units, ratios = np.linspace(0.0, most, POINTS), np.geomspace(1.0, LARGEST_RATIO, POINTS)

@@ -20,7 +20,15 @@ from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
-SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views that read RunArrays.curves
+SHOW_CURVES = {
+    "progress",
+    "ecdf",
+    "convergence",
+    "choice",
+    "profiles",
+    "ert",
+    "u-score",
+}  # views that read RunArrays.curves
 LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 
