@@ -24,7 +24,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 NAME = "meco-opt"
 MARKERS = "not slow and not attack"  # pages too
-TESTS = ("tests/test_imports.py", "tests/test_docs.py", "tests/test_door.py", "tests/tools", "tests/bench/test_stats.py")
+TESTS = (
+    "tests/test_imports.py",
+    "tests/test_docs.py",
+    "tests/test_door.py",
+    "tests/tools",
+    "tests/bench/test_stats.py",
+)
 
 
 def run_command(*command: object, cwd: Path = ROOT, **more: str) -> None:

@@ -22,7 +22,7 @@ NO_ENGINES = {  # whose tell is another one
     "super()",  # of an engine, told by the one that derives from it
     "self.loop",
     "self", "search", "self.search",  # an Optimizer
-    "self.es", "self.algorithm",  # other libraries
+    "self.es", "self.study", "self.algorithm",  # other libraries
     "file",
 }  # fmt: skip
 

@@ -131,7 +131,8 @@ class Ruler:
 
     def __init__(self, box: Box, own_units: bool) -> None:
         dim = box.dim
-        self.origin, self.length = (box.origin, box.lengths) if own_units else (np.zeros(dim), np.ones(dim))
+        self.origin: np.ndarray = box.origin if own_units else np.zeros(dim)
+        self.length: np.ndarray = box.lengths if own_units else np.ones(dim)
         walls = (np.zeros(dim), np.ones(dim)) if box.range is None else (box.range.low, box.range.high)
         plain = box.integer is None and box.scale is None and box.repair is None
         self._pinning = box if own_units and plain else None  # what takes points to the function bit for bit
