@@ -138,7 +138,7 @@ class Cobyla(LocalSearch):
 
     name = "COBYLA"
 
-    def __init__(self, task: Task, radius: float = 1.0, final_radius: float = 1e-6, own_units: bool = True) -> None:
+    def __init__(self, task: Task, radius: float = 1.0, final_radius: float = 1e-4, own_units: bool = True) -> None:
         """Radii that are not positive are refused. MissingExtra without SciPy."""
         if not 0.0 < final_radius <= radius:
             raise InvalidInput(f"COBYLA needs 0 < final_radius <= radius; got {final_radius} and {radius}")
