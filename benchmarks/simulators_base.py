@@ -152,7 +152,7 @@ class Counter:
         return self.points[-1][1]
 
     def once(self, x: Any) -> Answer:
-        """The same, but no point is called twice, since solvers ask for f and for g, and a failure is a large number."""
+        """The same, but no point is called twice: solvers ask for f and for g. A failure is a large number."""
         x = np.clip(np.asarray(x, dtype=float), 0.0, 1.0)
         if x.tobytes() not in self.known:
             self.known[x.tobytes()] = self(x)
