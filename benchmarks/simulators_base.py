@@ -141,6 +141,7 @@ class Counter:
     def __init__(self, fun: Callable[[np.ndarray], Answer | None], budget: int, n_ineq: int = 2) -> None:
         self.fun, self.left, self.n_ineq = fun, budget, n_ineq
         self.points: list[tuple[np.ndarray, Answer | None]] = []
+        self.known: dict[bytes, Answer | None] = {}
 
     def __call__(self, x: Any) -> Answer | None:
         if self.left == 0:
@@ -151,11 +152,11 @@ class Counter:
         return self.points[-1][1]
 
     def once(self, x: Any) -> Answer:
-        """The same, but the last point is not called again, and a failure is a large number."""
+        """The same, but no point is called twice: solvers ask for f and for g. A failure is a large number."""
         x = np.clip(np.asarray(x, dtype=float), 0.0, 1.0)
-        if not self.points or not np.array_equal(self.points[-1][0], x):
-            self(x)
-        found = self.points[-1][1]
+        if x.tobytes() not in self.known:
+            self.known[x.tobytes()] = self(x)
+        found = self.known[x.tobytes()]
         return (BIG, np.full(self.n_ineq, BIG)) if found is None else found
 
 
