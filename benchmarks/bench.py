@@ -25,6 +25,7 @@ from trust_region import run_cobyqa
 
 KEPT = Path(__file__).parent / "results" / "bench.json"
 SLOWER = 1.2  # times the kept ratio
+LOCKSTEP = 32  # runs that go together
 Ratios = dict[str, float]
 
 
@@ -38,7 +39,7 @@ def ratios_to_scipy() -> Ratios:
 
 def lockstep_ratios() -> Ratios:
     """A run among others, by a run alone."""
-    problem, runs = make_trivial_problem(10, 2), 32
+    problem, runs = make_trivial_problem(10, 2), LOCKSTEP
     found = {}
     for name, budget in (("SHADE", 500), ("MA-ES", 500), ("MeCO", 500), ("TR", 60), ("TR-ES", 60)):
         one, many = _make_solve(name, problem, budget, 1), _make_solve(name, problem, budget, runs)
@@ -48,16 +49,32 @@ def lockstep_ratios() -> Ratios:
 
 
 def trust_region_ratios() -> Ratios:
-    """TR by COBYQA, both with their evaluations."""
+    """TR, alone and a run of those in lockstep, by COBYQA: an evaluation with what the method spends on it."""
     found = {}
     for dim in (10, 30):
         problem = meco.get_problem("C05", dim=dim)
         budget = 10 * dim
         seconds = medians(
-            {"TR": _make_solve("TR", problem, budget), "COBYQA": lambda p=problem, b=budget: run_cobyqa(p, b)}, 3
+            {
+                "TR": _make_solve("TR", problem, budget),
+                "lockstep": _make_solve("TR", problem, budget, LOCKSTEP),
+                "COBYQA": lambda p=problem, b=budget: run_cobyqa(p, b),
+            },
+            3,
         )
-        found[f"TR / COBYQA, D = {dim}"] = seconds["TR"] / budget / (seconds["COBYQA"] / run_cobyqa(problem, budget))
+        peer = seconds["COBYQA"] / run_cobyqa(problem, budget)
+        found[f"TR / COBYQA, D = {dim}"] = seconds["TR"] / budget / peer
+        found[f"TR, {LOCKSTEP} in lockstep / COBYQA, D = {dim}"] = seconds["lockstep"] / budget / LOCKSTEP / peer
     return found
+
+
+def scale_ratios() -> Ratios:
+    """Steps of TR in many variables and with many constraints, by steps in ten variables with two."""
+    cells = {"D = 100": (100, 2), "D = 300": (300, 2), "10,000 constraints": (10, 10_000)}
+    runs = {name: _make_solve("TR", make_trivial_problem(*cell), 3 * cell[0] + 30) for name, cell in cells.items()}
+    seconds = medians({"small": _make_solve("TR", make_trivial_problem(10, 2), 60), **runs}, 1)
+    small = seconds["small"] / (60 - 21)  # the first 2 D + 1 points cost nothing
+    return {f"TR step, {name} / D = 10": seconds[name] / (cells[name][0] + 29) / small for name in cells}
 
 
 def minimize_ratios() -> Ratios:
@@ -94,7 +111,7 @@ def _make_solve(method: str, problem: meco.Problem, budget: int, runs: int = 1) 
 
 def measure_ratios() -> Ratios:
     """Every ratio; less is better."""
-    parts = [ratios_to_scipy, lockstep_ratios, trust_region_ratios, minimize_ratios] + (
+    parts = [ratios_to_scipy, lockstep_ratios, trust_region_ratios, scale_ratios, minimize_ratios] + (
         [training_ratios] if optional("torch") else []
     )
     found: Ratios = {}

@@ -29,8 +29,8 @@ KEPT = Path(__file__).parent / "results" / "scale.json"
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
 TRIED = 1.0  # seconds
 AXES = {  # what grows, and what stays as it is meanwhile
-    "D": ((5, 10, 20, 50, 100, 200), {"constraints": 2, "runs": 1}),
-    "constraints": ((0, 2, 10, 100, 1000), {"D": 10, "budget": 200, "runs": 1}),
+    "D": ((5, 10, 20, 50, 100, 200, 300, 1000), {"constraints": 2, "runs": 1}),
+    "constraints": ((0, 2, 10, 100, 1000, 10_000), {"D": 10, "budget": 200, "runs": 1}),
     "runs": ((1, 8, 32, 128), {"D": 10, "constraints": 2, "budget": 200}),
     "budget": ((100, 1000, 10_000, 30_000, 100_000), {"D": 10, "constraints": 2, "runs": 1}),
 }

@@ -119,9 +119,10 @@ class Request:
 
     def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
-        return resolve_tolerances_by_name(
-            self.tolerances.ineq, self.tolerances.eq, log.constraint_names(self.constraint_names), log.counts[0]
-        )
+        ineq, eq = self.tolerances.ineq, self.tolerances.eq
+        if isinstance(ineq, (int, float)) and isinstance(eq, (int, float)):  # no name matters, of however many
+            return ineq, eq
+        return resolve_tolerances_by_name(ineq, eq, log.constraint_names(self.constraint_names), log.counts[0])
 
     def resolve_noise(self, log: EvaluationLog) -> np.ndarray | None:
         """Standard deviations of f and of each constraint [1 + C], as answers told them or the user gave them.

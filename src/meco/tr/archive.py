@@ -51,7 +51,7 @@ class PointArchive:
         self.reserve(count)
         if not self.has_room(count):
             self._put_rows(
-                new, self._farthest_rows(centre, count)
+                new, self.farthest_rows(centre, count)
             )  # rows that are not filled yet are infinitely far away
         elif self.on_host:
             for kept, part in zip(self._arrays, new):
@@ -70,10 +70,14 @@ class PointArchive:
         """Whether count more points replace none."""
         return self.count + count <= self.capacity
 
-    def _farthest_rows(self, centre: Array, count: int) -> Array:
+    def farthest_rows(self, centre: Array, count: int) -> Array:
         """Rows [B, k] of the points farthest from the centre."""
         xp, apart = namespace(centre), self._arrays[X] - centre[:, None, :]
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
+
+    def replace_values(self, y: Array) -> None:
+        """Other values [B, n, 1 + p + q] of all points, in NumPy."""
+        self._arrays[Y][:, : self.count] = y
 
     def _put_rows(self, new: tuple[Any, ...], row: Array) -> None:
         """New points in rows [B or 1, k]."""

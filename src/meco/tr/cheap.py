@@ -18,6 +18,7 @@ from meco.tr.categories import CategoryMoves
 from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT, Weights
+from meco.tr.point_models import Models
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import Region
 from meco.tr.step import Step, Subproblem, relaxed_step
@@ -136,7 +137,7 @@ class CheapStep:
 
     def _expand_at(
         self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray
-    ) -> tuple[Quadratic, np.ndarray]:
+    ) -> tuple[Models, np.ndarray]:
         """Models and values at the centre by which cheap constraints have these values and slopes at a step s [D]."""
         gradient, value = sub.models.gradient.copy(), sub.value.copy()
         for i, column in zip(*self._find_columns()):

@@ -66,6 +66,7 @@ from meco.tr.noise import (
     told_noise,
 )
 from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
+from meco.tr.point_models import FEW_VARIABLES
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -73,11 +74,14 @@ from meco.tr.quadratic import explained_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
 from meco.tr.roughness import estimate_roughness
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
-from meco.tr.tr_state import TrState
+from meco.tr.tr_state import Sizes, TrState, find_capacity
+from meco.tr.working_set import MOST_WATCHED, WorkingSet, rows_to_fill
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
 LEAST_SCALE_INTERVAL = 10  # evaluations between two searches for the scales of failures.py
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
+SHAPING_INTERVAL = 10  # fits between two changes of the region's shape, in many variables
+CHECKS_PER_VARIABLE = 2  # in many variables: as often in so many evaluations as there are variables, at most
 
 
 class TrustRegion(Engine):
@@ -87,7 +91,12 @@ class TrustRegion(Engine):
     every restart (None), or is steered.
     """
 
-    remembers = ("generation", "settings", "state")  # `asked` is not: it is saved between a tell and the next ask
+    remembers = (
+        "generation",
+        "settings",
+        "state",
+        "working",
+    )  # `asked` is not: it is saved between a tell and the next ask
 
     def __init__(
         self,
@@ -111,6 +120,7 @@ class TrustRegion(Engine):
         self._place_first_points()
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
+        self.working: WorkingSet | None = None  # of very many constraints
 
     def _check_setting(self, control: Control, value: float | None) -> float | None:
         """A constant that is given for a control, or an error that names its range."""
@@ -216,9 +226,7 @@ class TrustRegion(Engine):
         local = self._fit_models(values)
         self._check_models(local, batch)
         if self.models.categories is None:  # along which nothing bends
-            state.region = state.region._replace(
-                width=shape_region(state.region, self.state.first_width, values.shaping)
-            )
+            state.region = state.region._replace(width=self._shape_region(values))
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
@@ -268,6 +276,13 @@ class TrustRegion(Engine):
         state.region = region if self.models.cheap is None else self.models.cheap.use_exact_models(region)
         return local
 
+    def _shape_region(self, values: ControlValues) -> Array:
+        """Widths that follow curvature: with every fit, in many variables as far with every tenth."""
+        region, often = self.region, self.task.dim <= FEW_VARIABLES
+        if not often and self.generation % SHAPING_INTERVAL:
+            return region.width
+        return shape_region(region, self.state.first_width, values.shaping * (1 if often else SHAPING_INTERVAL))
+
     def _keep_limits(
         self, x: Array, sub: Subproblem, step: Step, before: Region, local: LocalFit
     ) -> tuple[Array, Step]:
@@ -296,8 +311,10 @@ class TrustRegion(Engine):
 
     def _model_check_is_due(self, batch: int) -> bool:
         """Whether this iteration is the first after another fiftieth of the budget."""
-        told = self.state.told
-        parts = [count * MODEL_CHECKS // self.task.budget for count in (told - batch, told)]
+        told, checks = self.state.told, MODEL_CHECKS
+        if self.task.dim > FEW_VARIABLES:  # where a check costs several fits, and a few points more tell little
+            checks = min(checks, max(1, CHECKS_PER_VARIABLE * self.task.budget // self.task.dim))
+        parts = [count * checks // self.task.budget for count in (told - batch, told)]
         return self.generation == 1 or parts[0] < parts[1]
 
     def _read_archive(self, values: ControlValues, size: int) -> tuple[Any, Array]:
@@ -391,18 +408,53 @@ class TrustRegion(Engine):
         """Remember the points, and judge the step by what was expected of it."""
         asked = self.asked
         if self.generation == 0:
-            radii = asarray_like(self.radii, x)
-            self.state = TrState.begin(self.task, x, ev, radii, self.batch, self.offspring is not None)
+            ev = self._begin(x, ev)
             self.settings = {k: asarray_like([v], x) if isinstance(v, float) else v for k, v in self.settings.items()}
         else:
             assert asked is not None
+            every, ev = ev, self.take_in(ev)
             self._learn_from_points(asked, x, ev)
+            if self.working is not None:
+                self.working.exchange(self.state, every)
         self.state.count(x.shape[1])
         self.generation += 1
         if self.offspring is not None and self.generation > 1:
             assert asked is not None
             assert asked.draws is not None
             self.offspring.learn(self.state, asked.draws, asked.expectation.source, ev)
+
+    def _begin(self, x: Array, ev: Evaluation) -> Evaluation:
+        """Make the state from the first points [B, n, D]; their evaluation as the search sees it.
+
+        Many variables have models without matrices, very many constraints a working set; where limits or categories
+        are known beforehand, and on a device, neither.
+        """
+        task, count, sizes = self.task, x.shape[1], Sizes()
+        plain = isinstance(x, np.ndarray) and self.models.cheap is None and self.models.categories is None
+        if plain and task.dim > FEW_VARIABLES:
+            sizes = sizes._replace(model_points=model_size(task.dim))
+        if plain and task.limits is None and ev.g.shape[-1] > MOST_WATCHED:
+            least = count + max(self.batch, 2 * model_size(task.dim))
+            most = find_capacity(task.budget, count, self.batch)
+            capacity = WorkingSet.capacity(ev.g.shape[-1] + ev.h.shape[-1], least, most)
+            self.working = WorkingSet(task.dim, ev, task.tolerance(ev), capacity)
+            sizes, ev = (
+                sizes._replace(capacity=capacity, tolerance=self.working.tolerance_seen),
+                self.working.reduce(ev),
+            )
+        radii = asarray_like(self.radii, x)
+        self.state = TrState.begin(task, x, ev, radii, self.batch, self.offspring is not None, sizes)
+        return ev
+
+    def see(self, ev: Evaluation) -> Evaluation:
+        """The evaluation as the search sees it: very many constraints by a working set."""
+        return ev if self.working is None else self.working.reduce(ev)
+
+    def take_in(self, ev: Evaluation) -> Evaluation:
+        """The same, of points that are added to the archive next: of constraints out of sight values are kept."""
+        if self.working is not None:
+            self.working.keep(ev, rows_to_fill(self.archive, self.region.centre, ev.f.shape[1]))
+        return self.see(ev)
 
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
@@ -469,6 +521,7 @@ class TrustRegion(Engine):
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""
+        ev = self.take_in(ev)
         self.archive.add(x, ev, namespace(x).zeros_like(self.region.restart_index), self.region.centre)
 
     def _diversify(self, u: Array) -> None:

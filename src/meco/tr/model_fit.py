@@ -26,9 +26,12 @@ from meco.tr.archive import PointArchive
 from meco.tr.controls import ControlValues
 from meco.tr.critical import CriticalFunctions, max_critical, select_critical
 from meco.tr.merit import MERIT, violated_at_all_points
-from meco.tr.quadratic import Fit, Quadratic, least_change
+from meco.tr.point_models import FEW_VARIABLES, Models, PointModels, fit_points
+from meco.tr.quadratic import Fit, least_change
 from meco.tr.region import Region
 from meco.tr.roughness import levels_in_use
+
+MORE_POINTS = 80  # than D + 1 that models of many variables are fitted to
 
 
 class LocalFit(NamedTuple):
@@ -45,7 +48,12 @@ class LocalFit(NamedTuple):
 
 
 def model_size(dim: int) -> int:
-    """Points a model is fitted to: 3 D + 1, and in few variables enough for a full quadratic and more."""
+    """Points a model is fitted to: 3 D + 1, and in few variables enough for a full quadratic and more.
+
+    In many variables D + 1 that tell gradients, and some more.
+    """
+    if dim > FEW_VARIABLES:
+        return dim + 1 + MORE_POINTS
     return 3 * dim + 1 + min(3 * dim, 12)
 
 
@@ -75,10 +83,15 @@ def fit_models(
         reach = region.delta[:, None] * xp.sqrt(total(slope * slope))
         few = select_critical(value, reach, archive.n_ineq, most)
     tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
-    models, fit = least_change(prior, u / spread[:, None, None], y, tau, eta, rough, few)
+    fitted = u / spread[:, None, None]
+    models: Models
+    if isinstance(prior, PointModels):
+        models, fit = fit_points(prior, fitted, y, tau, eta, rough)
+    else:
+        models, fit = least_change(prior, fitted, y, tau, eta, rough, few)
     models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
-        models = models.where(finite, Quadratic.zero(models.gradient.shape, u))
+        models = models.cleared(~finite)
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
     unmet = violated_at_all_points(values[:, :, 1:], archive.n_ineq, region.weights.tolerance)
     local = LocalFit(value, fit, spread, farthest, span, unmet, blind, few)
@@ -109,7 +122,7 @@ def use_exact_rows(region: Region, limits: KnownLimits | None) -> Region:
     return region if models is region.models else region._replace(models=models)
 
 
-def insert_rows(models: Quadratic, limits: KnownLimits | None) -> Quadratic:
+def insert_rows(models: Models, limits: KnownLimits | None) -> Models:
     """Models in which known linear rows stand for themselves, where the answers told their positions."""
     if limits is None or not ((positions := limits.places()) >= 0).any():
         return models
@@ -118,11 +131,7 @@ def insert_rows(models: Quadratic, limits: KnownLimits | None) -> Quadratic:
         if position >= 0:
             known[1 + position], gradient[1 + position] = 1.0, slope
     is_row = (asarray_like(known, models.gradient) > 0.0)[None, :, None]
-    xp = namespace(models.gradient)
-    return Quadratic(
-        xp.where(is_row, asarray_like(gradient, models.gradient)[None], models.gradient),
-        xp.where(is_row[..., None], 0.0, models.hessian),
-    )
+    return models.with_rows(is_row, asarray_like(gradient, models.gradient)[None])
 
 
 def _square_distances(x: Array, centre: Array, width: Array) -> Array:

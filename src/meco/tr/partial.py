@@ -17,6 +17,7 @@ from meco.tr.archive import PointArchive
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.model_fit import LocalFit, nearest_points
+from meco.tr.point_models import Models
 from meco.tr.quadratic import Fit, Quadratic, least_change
 from meco.tr.region import Region, Source
 from meco.tr.roughness import levels_in_use
@@ -122,7 +123,7 @@ def _fit_part(
     spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
     spread = np.where(spread > 0.0, spread, 1.0)
     unit = spread[:, None] * width
-    prior = region.models.shifted(centre - region.centre).rescaled(unit)
+    prior = region.models.dense().shifted(centre - region.centre).rescaled(unit)
     tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
     models, fit = least_change(prior, u / spread[:, None, None], values - value[:, None, :], tau, eta, rough)
     return PartFit(columns, models.rescaled(1.0 / unit), fit, spread, u, values)
@@ -139,7 +140,7 @@ def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, wid
     return max(min(near, points), min(centre.size + 2, points))
 
 
-def keep_off_gaps(margin: np.ndarray, models: Quadratic) -> np.ndarray:
+def keep_off_gaps(margin: np.ndarray, models: Models) -> np.ndarray:
     """Margins [1, C] with which a step does not end just outside of a constraint, where f would not be told.
 
     models are in units of the region, with which the margins shrink.

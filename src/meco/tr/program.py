@@ -146,8 +146,8 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
         length, (new_out, new_e) = 1.0, excess(z + shift + q)
         slope = start + steep + rho * float(((new_e - e) * q).sum())
         if abs(slope) > LINE_TOLERANCE * abs(start):
-            corners = _corners(p, z + shift, q, most)
-            length = _least_point(corners, start, steep, rho, z + shift, q, e, excess)
+            corners = find_corners(p.low, p.high, z + shift, q, most)
+            length = find_least_point(corners, start, steep, rho, z + shift, q, e, excess)
             new_out, new_e = excess(z + shift + length * q)
         s, z, bent, out, e = s + length * d, z + length * q, bent + length * bend, new_out, new_e
         found = rho * e
@@ -165,15 +165,15 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
     return s, y
 
 
-def _corners(p: Program, w: np.ndarray, q: np.ndarray, most: np.ndarray) -> np.ndarray:
+def find_corners(low: np.ndarray, high: np.ndarray, w: np.ndarray, q: np.ndarray, most: np.ndarray) -> np.ndarray:
     """Lengths along q [k] beyond which a row begins or ceases to pull, from w [k] on."""
     moving = q != 0.0
-    ends = np.concatenate([p.low - most, p.low, p.high, p.high + most]).reshape(4, -1)[:, moving]
+    ends = np.concatenate([low - most, low, high, high + most]).reshape(4, -1)[:, moving]
     corners = ((ends - w[moving]) / q[moving]).ravel()
     return np.sort(corners[np.isfinite(corners) & (corners > 0.0)])
 
 
-def _least_point(
+def find_least_point(
     corners: np.ndarray,
     start: float,
     steep: float,

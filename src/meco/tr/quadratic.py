@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, total
+from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, norm, total
 from meco.tr.critical import CriticalFunctions
 
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
@@ -84,6 +84,41 @@ class Quadratic(NamedTuple):
             xp.where(keep[:, None, None, None], self.hessian, other.hessian),
         )
 
+    def cleared(self, where: Array) -> Quadratic:
+        """The same, but nothing known where [B] holds."""
+        return Quadratic.zero(self.gradient.shape, self.gradient).where(where, self)
+
+    def bends(self) -> Array:
+        """Second derivatives along each variable: [B, F, D]."""
+        return namespace(self.hessian).linalg.diagonal(self.hessian)
+
+    def sizes(self) -> Array:
+        """Root of the sum of squares of second derivatives of each function: [B, F]."""
+        return norm(self.hessian, (-2, -1))
+
+    def first_size(self) -> Array:
+        """The same of f alone: [B]."""
+        return norm(self.hessian[:, 0, ...], (-2, -1))
+
+    def gathered(self, few: CriticalFunctions) -> Quadratic:
+        """The models of some functions."""
+        return Quadratic(few.gather(self.gradient), few.gather(self.hessian))
+
+    def with_rows(self, is_row: Array, gradient: Array) -> Quadratic:
+        """Known gradients [1, F, D] and no curvature where is_row [1, F, 1] holds."""
+        xp = namespace(self.gradient)
+        return Quadratic(xp.where(is_row, gradient, self.gradient), xp.where(is_row[..., None], 0.0, self.hessian))
+
+    def summed(self, factors: Array) -> Array:
+        """The Hessian of the functions' sum, times factors [B, F]: [B, D, D]."""
+        xp, (runs, functions, dim, _) = namespace(factors), self.hessian.shape
+        flat = xp.reshape(self.hessian, (runs, functions, dim * dim))
+        return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
+
+    def dense(self) -> Quadratic:
+        """The same: these are matrices already."""
+        return self
+
     @property
     def finite(self) -> Array:
         """Runs all of whose numbers are finite: [B]."""
@@ -127,25 +162,30 @@ def least_change(
     eta is that of smooth functions [B or 1], and then what rougher ones may have; rough [B, F] says which has which.
     Functions that are not among the curved ones, where these are named, get linear models.
     """
-    xp, base = namespace(u), covariance(u, u, tau)
-    kernel = _add_ridge(base, eta[0], tau)
     if curved is None:
         p = prior.changes(u)
     else:
-        few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
+        few = prior.gathered(curved)
         p = u @ prior.gradient.mT + curved.scatter(few.curvature_terms(u)).mT
+    fit = fit_weights(u, y, p, tau, eta, rough)
+    wt, kept = fit.w.mT, fit.kept
+    if curved is None:
+        hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
+    else:
+        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
+    return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), fit
+
+
+def fit_weights(u: Array, y: Array, p: Array, tau: Array, eta: Sequence[Array], rough: Array) -> Fit:
+    """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
+    xp, base = namespace(u), covariance(u, u, tau)
+    kernel = _add_ridge(base, eta[0], tau)
     w, kept = _solve_weights(kernel, y, p)
     for level in eta[1:]:  # the rougher ones among the functions
         rougher, kept_there = _solve_weights(_add_ridge(base, level, tau), y, p)
         here = rough == level
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
-    wt = w.mT
-    if curved is None:
-        hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
-    else:
-        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
-    models = Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian)
-    return models, Fit(u, y, kernel, w, kept, tau)
+    return Fit(u, y, kernel, w, kept, tau)
 
 
 def _add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
@@ -164,9 +204,9 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     xp, count = namespace(y), y.shape[-1]
     solved = kernel.solved(xp.concat([y - p, p], axis=-1))
     rest, own = solved[..., :count], solved[..., count:]
-    norm = total(p * own, 1)
-    share = 1.0 + total(p * rest, 1) / xp.where(norm > 0.0, norm, 1.0)  # eq. (3): y is p and the rest
-    share = xp.where(xp.isfinite(share) & (norm > 0.0), bounded(share, 0.0, 1.0), 1.0)
+    size = total(p * own, 1)
+    share = 1.0 + total(p * rest, 1) / xp.where(size > 0.0, size, 1.0)  # eq. (3): y is p and the rest
+    share = xp.where(xp.isfinite(share) & (size > 0.0), bounded(share, 0.0, 1.0), 1.0)
     f = share[:, :1]
     share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
     return rest + (1.0 - share)[:, None, :] * own, share
@@ -197,5 +237,5 @@ def explained_share(fit: Fit) -> Array:
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
     mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
     spread = xp.where(taken, y - mean[:, None, :], 0.0)
-    norm = xp.sum(spread * spread, axis=1) + centre * mean * mean
-    return 1.0 - xp.sum(error * error, axis=1) / xp.where(norm > 0.0, norm, 1.0)
+    whole = xp.sum(spread * spread, axis=1) + centre * mean * mean
+    return 1.0 - xp.sum(error * error, axis=1) / xp.where(whole > 0.0, whole, 1.0)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from meco.core.arrays import Array, bounded, largest, maybe_any, namespace, norm, safe_divisor
 from meco.tr.controls import ControlValues
 from meco.tr.merit import Weights
-from meco.tr.quadratic import Quadratic
+from meco.tr.point_models import Models
 
 MAX_RADIUS = 0.5  # of the unit cube
 MAX_FREE_RADIUS = 1e12  # where a variable lacks a bound: a region that grows for ever must not overflow
@@ -36,7 +36,7 @@ class Region(NamedTuple):
     centre: Array  # [B, D]
     delta: Array  # radius
     width: Array  # [B, D] of each variable: the region is |x - centre| <= delta width
-    models: Quadratic  # around the centre, in the unit cube
+    models: Models  # around the centre, in the unit cube
     multipliers: Array  # [B, C]
     weights: Weights
     next_source: Array  # of the next point: STEP, GEOMETRY or RESTART
@@ -116,8 +116,8 @@ def shape_region(region: Region, first: Array, rate: Array) -> Array:
     if not maybe_any(rate > 0.0):
         return region.width
     models = region.models.rescaled(region.reach)
-    bend = xp.abs(xp.linalg.diagonal(models.hessian))  # [B, F, D]
-    change = norm(models.gradient) + norm(models.hessian, (-2, -1))
+    bend = xp.abs(models.bends())  # [B, F, D]
+    change = norm(models.gradient) + models.sizes()
     bend = xp.max(bend / safe_divisor(change)[..., None], axis=1)  # [B, D]
     bend = xp.maximum(bend, LEAST_BEND * largest(bend))
     known = xp.min(bend, axis=-1, keepdims=True) > 0.0

@@ -21,9 +21,10 @@ from typing import NamedTuple
 from meco.core.arrays import Array, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
+from meco.tr.large_program import find_curvature, solve_large_program
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
+from meco.tr.point_models import Models, PointModels
 from meco.tr.program import Rows, solve_program
-from meco.tr.quadratic import Quadratic
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
 LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
@@ -42,7 +43,7 @@ class Subproblem(NamedTuple):
     normal [B, D] and distance [B]: the direction of a failed evaluation, and how far a step may go that way.
     """
 
-    models: Quadratic
+    models: Models
     value: Array
     span: Array  # [B, 1 + C] largest change among the fitted points
     low: Array
@@ -85,7 +86,7 @@ def scales(sub: Subproblem) -> Scales:
     xp, gradient = namespace(sub.value), sub.models.gradient
     noise = ROUNDING * (sub.span + xp.abs(sub.value))
     f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
-    least = LEAST_SLOPE * norm(sub.models.hessian[:, 0, ...], (-2, -1))
+    least = LEAST_SLOPE * sub.models.first_size()
     f = xp.where(f > least, f, least) + noise[:, 0]  # at a minimum of f its curvature is all there is
     c = norm(gradient[:, 1:, :]) + noise[:, 1:]
     return Scales(xp.where(f > 0.0, f, 1.0), xp.where(c > 0.0, c, 1.0))  # a function that is 0 all around has no unit
@@ -127,9 +128,8 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     xp = namespace(theta)
     tolerance = xp.zeros_like(weights.w) + weights.tolerance
     columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
-    models = Quadratic(few.gather(sub.models.gradient), few.gather(sub.models.hessian))
     part = sub._replace(
-        models=models,
+        models=sub.models.gathered(few),
         value=few.gather(sub.value),
         span=few.gather(sub.span),
         n_ineq=few.n_ineq,
@@ -148,7 +148,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
 
 def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
     """The step where every function takes part: the best of a few linearisations, each solved as a program."""
-    xp, by = namespace(theta), scales(sub)
+    xp, by, large = namespace(theta), scales(sub), isinstance(sub.models, PointModels)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
     s, value, margin = zeros_like(sub.low), sub.value, sub.margin
     slopes, bent, before = sub.models.slope(s), None, multipliers
@@ -159,12 +159,16 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c, margin)
         lines, length = _linearise_rows(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
-        if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
-            bent = convexify(_lagrangian_hessian(sub.models, multipliers / by.f[:, None], by.f))
+        if bent is None or not (large or known_all(multipliers == before)):  # else the Lagrangian is the same
+            factors = xp.concat([1.0 / by.f[:, None], multipliers / by.f[:, None]], axis=1)
+            lagrangian = sub.models.summed(factors)
+            bent = find_curvature(lagrangian, slope) if large else convexify(lagrangian)
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
         known = xp.where(unit > 0.0, multipliers / xp.where(unit > 0.0, unit, 1.0), 0.0)  # it may underflow
         known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
-        d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
+        d, dual = (solve_large_program if large else solve_program)(
+            bent, slope, lines, sub.low - s, sub.high - s, known
+        )
         found = dual[:, :-1] * unit
         kept, found = sub.memory[:, None] * multipliers, xp.where(xp.isfinite(found), found, 0.0)
         before, multipliers = multipliers, kept + (1.0 - sub.memory[:, None]) * found
@@ -178,15 +182,6 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
             better = (merit(predicted, sub.n_ineq, weights) < merit(value, sub.n_ineq, weights))[:, None]
             s, value = xp.where(better, moved, s), xp.where(better, predicted, value)
     return Step(s, value, multipliers, weights, by)
-
-
-def _lagrangian_hessian(models: Quadratic, multipliers: Array, f: Array) -> Array:
-    """Hessian of f + lambda . c in units of f's change: [B, D, D]."""
-    xp, hessian = namespace(f), models.hessian
-    runs, functions, dim, _ = hessian.shape
-    flat = xp.reshape(hessian, (runs, functions, dim * dim))
-    factors = xp.concat([1.0 / f[:, None], multipliers], axis=1)
-    return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
 
 
 def _linearise_rows(

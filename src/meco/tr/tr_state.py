@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from meco.core.arrays import Array, largest, namespace, zeros_like
 from meco.core.engine import Task
@@ -10,6 +11,7 @@ from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
 from meco.tr.merit import Weights
 from meco.tr.noise import Noise, is_noisy
+from meco.tr.point_models import Models, PointModels
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
@@ -17,6 +19,22 @@ from meco.tr.region import Region, Source
 from meco.tr.roughness import Roughness
 
 ARCHIVE_CAPACITY = 2000  # points kept, so that the cost of a step does not grow with the run
+
+
+class Sizes(NamedTuple):
+    """What many variables and very many constraints change; None: nothing."""
+
+    model_points: int | None = None  # that models without matrices are fitted to
+    capacity: int | None = None  # of the archive
+    tolerance: Array | None = None  # [B, C] of the constraints that the search sees
+
+
+USUAL_SIZES = Sizes()
+
+
+def find_capacity(budget: int, count: int, batch: int) -> int:
+    """Points that an archive of `count` first ones keeps."""
+    return min(count + budget, max(ARCHIVE_CAPACITY, 2 * count, count + batch))
 
 
 @dataclass(eq=False)
@@ -42,18 +60,30 @@ class TrState:
     )  # fmt: skip
 
     @classmethod
-    def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
+    def begin(
+        cls,
+        task: Task,
+        x: Array,
+        ev: Evaluation,
+        radius: Array,
+        batch: int,
+        with_strategy: bool,
+        sizes: Sizes = USUAL_SIZES,
+    ) -> TrState:
         """From the first points x [B, n, D], radius [B or 1, D] around them; `batch` points at a time follow."""
         xp, (runs, count, dim) = namespace(x), x.shape
         widest = largest(radius)
         none = xp.zeros_like(x[:, 0, 0])
         restart_index = xp.astype(none, xp.int64)
-        capacity = min(count + task.budget, max(ARCHIVE_CAPACITY, 2 * count, count + batch))
+        capacity = find_capacity(task.budget, count, batch) if sizes.capacity is None else sizes.capacity
         archive = PointArchive(x, ev, restart_index, capacity)
         constraints = ev.g.shape[-1] + ev.h.shape[-1]
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
-        weights = Weights(zeros, zeros, task.tolerance(ev))
-        models = Quadratic.zero((runs, 1 + constraints, dim), x)
+        weights = Weights(zeros, zeros, task.tolerance(ev) if sizes.tolerance is None else sizes.tolerance)
+        shape = (runs, 1 + constraints, dim)
+        models: Models = Quadratic.zero(shape, x)
+        if sizes.model_points is not None:
+            models = PointModels.zero(shape, sizes.model_points)
         region = Region(
             centre=x[:, 0, :],
             delta=none + widest[:, 0],

@@ -22,6 +22,9 @@ from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
 REACH_SECONDS = 10  # how long a scheduler may take to answer
 
 
+WENT_AWAY = "the Dask scheduler went away; everything finished is kept: give the same command to go on"
+
+
 class Unreachable(MecoError, ConnectionError):
     """No Dask scheduler answers, or it went away."""
 
@@ -122,7 +125,10 @@ class DaskExecutor(RunExecutor):
 
     @property
     def worker_count(self) -> int:
-        return max(1, sum(self._client.nthreads().values()))
+        try:
+            return max(1, sum(self._client.nthreads().values()))
+        except (OSError, ValueError, TimeoutError) as error:  # a client that has been closed raises a ValueError
+            raise Unreachable(WENT_AWAY) from error
 
     @property
     def most_unfinished(self) -> int:

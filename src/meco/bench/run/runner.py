@@ -20,7 +20,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.revise import pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_progress import CampaignProgress
-from meco.bench.run.executors import RunExecutor, Unreachable
+from meco.bench.run.executors import WENT_AWAY, RunExecutor, Unreachable
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.core.platform import PACKAGES, installed_versions
@@ -129,9 +129,7 @@ class _Campaign:
         except self.workers.lost:
             return False
         except self.workers.gone as error:
-            raise Unreachable(
-                "the Dask scheduler went away; everything finished is kept: give the same command to go on"
-            ) from error
+            raise Unreachable(WENT_AWAY) from error
         except Exception as error:  # the task never began, e.g. the worker cannot import meco
             outcome = GroupOutcome(error=f"{type(error).__name__}: {error}")
         self._keep_outcome(task, outcome)

@@ -18,7 +18,7 @@ from meco.tr.failures import FailureModel
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
-from meco.tr.quadratic import Fit, Quadratic, variance
+from meco.tr.quadratic import Fit, variance
 from meco.tr.region import Region, Source
 from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
@@ -121,7 +121,7 @@ class ModelPoints:
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
             delta=xp.where(restart, values.initial_radius, region.delta),
             error=xp.where(restart[:, None], xp.inf, region.error),
-            models=Quadratic.zero(region.models.gradient.shape, u).where(restart, region.models),
+            models=region.models.cleared(restart),
             multipliers=xp.where(restart[:, None], 0.0, region.multipliers),
         )
         return snap_to(self.lattice, x[:, None, :])[:, 0, :]

@@ -1,0 +1,175 @@
+"""The program of program.py in many variables: curvature by few directions, and a penalty that grows.
+
+Beyond EXACT_VARIABLES, |L| of curvature.py is found in a Krylov space of DIRECTIONS dimensions, which has the curvature
+that the gradient meets first. In all other directions it is one number, the root mean square of what is left:
+
+    H = mu + Q (|T| - mu) Q'                                                                            (1)
+
+Then a Newton step solves a diagonal matrix with a few rows and columns beside it,
+
+    (mu + rho E + [Q A'] diag(|T| - mu, rho) [Q A']') d = - gradient,                                   (2)
+
+E being the variables at a bound and A the rows at a limit, by the formula of Woodbury: D (r + n)^2 operations.
+
+Most variables begin away from their bounds and end at one. With a penalty of 1e5 times the curvature a line search ends
+at the first bounds that it meets, again and again; so rho begins low, and grows with every update of the duals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array
+from meco.tr.curvature import MAX_CURVATURE, OVERFLOWING_CURVATURE
+from meco.tr.program import (
+    LEAST_CURVATURE,
+    LINE_TOLERANCE,
+    PENALTY,
+    Rows,
+    find_corners,
+    find_least_point,
+)
+
+EXACT_VARIABLES = 150  # up to which all eigenvalues are found
+DIRECTIONS = 60  # beyond: dimensions of the Krylov space
+LEAST_BEND = 1e-6  # curvature of a direction, in units of the mean: a program without any has corners
+LEAST_REST = 1e-3  # the same of all directions that are not looked at
+FIRST_PENALTY, PENALTY_GROWTH = (
+    100.0,
+    30.0,
+)  # rho in units of the curvature, and what an update of the duals makes of it
+TOLERANCE, LOOSE_TOLERANCE = 1e-8, 1e-2  # of the optimality conditions; before rho has grown
+MAX_SOLVES = 100
+
+
+class Curvature(NamedTuple):
+    """Eq. (3): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
+
+    directions: np.ndarray
+    along: np.ndarray
+    rest: float
+    size: float
+
+    def times(self, s: np.ndarray) -> np.ndarray:
+        """H s of s [D]."""
+        return self.rest * s + self.directions @ ((self.along - self.rest) * (self.directions.T @ s))
+
+    def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
+        """Eq. (2) for right [D], variables that bounds hold [D], and active rows a [n, D]."""
+        q = self.directions
+        if q.shape[0] == q.shape[1]:
+            made = (q * self.along) @ q.T + rho * (a.T @ a)
+            made[held, held] += rho
+            return np.linalg.solve(made, right)
+        diagonal = np.where(held, self.rest + rho, self.rest)
+        beside = np.concatenate([q, a.T], axis=1)
+        factor = np.concatenate([self.along - self.rest, np.full(len(a), rho)])
+        over = beside / diagonal[:, None]
+        small = np.eye(len(factor)) + factor[:, None] * (beside.T @ over)
+        return right / diagonal - over @ np.linalg.solve(small, factor * (over.T @ right))
+
+
+def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
+    """|H| of Hessians [B, D, D], one for each run, where it matters for a slope [B, D]."""
+    found = []
+    for h, g in zip(0.5 * (hessian + hessian.mT), slope):
+        if not np.abs(h).max(initial=0.0) < OVERFLOWING_CURVATURE:  # nan too
+            h = np.clip(np.nan_to_num(h), -OVERFLOWING_CURVATURE, OVERFLOWING_CURVATURE)
+        size = max(float(np.sqrt((h * h).sum() / len(h))), LEAST_CURVATURE)
+        exact = len(h) <= EXACT_VARIABLES
+        values, vectors = np.linalg.eigh(h) if exact else find_ritz_pairs(h, g)
+        along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
+        left = max(float((h * h).sum() - (values * values).sum()), 0.0) / max(len(h) - len(values), 1)
+        rest = min(max(float(np.sqrt(left)), LEAST_REST * size), MAX_CURVATURE)
+        found.append(Curvature(vectors, along, rest, min(size, MAX_CURVATURE)))
+    return found
+
+
+def find_ritz_pairs(h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues [r] and vectors [D, r] of h [D, D] in the Krylov space of g [D] (Lanczos, all kept orthogonal)."""
+    q, image = np.zeros((DIRECTIONS, len(g))), np.zeros((DIRECTIONS, len(g)))
+    size, count = float(np.sqrt((h * h).sum())), 0
+    new = g if np.isfinite(g).all() else np.zeros_like(g)
+    while count < DIRECTIONS:
+        length = float(np.sqrt(new @ new))
+        if length <= 1e-10 * size or length == 0.0:  # an invariant space, or no slope: go on from anywhere
+            new = np.cos(np.arange(1.0, len(g) + 1.0) * (count + 1))
+            new = new - q[:count].T @ (q[:count] @ new)
+            length = float(np.sqrt(new @ new))
+        q[count] = new / length
+        image[count] = h @ q[count]
+        count += 1
+        new = image[count - 1]
+        for _ in range(2):  # once leaves rounding
+            new = new - q[:count].T @ (q[:count] @ new)
+    small = q @ image.T
+    values, vectors = np.linalg.eigh(0.5 * (small + small.T))
+    return values, q.T @ vectors
+
+
+def solve_large_program(
+    bent: list[Curvature], slope: Array, rows: Rows, low: Array, high: Array, duals: Array
+) -> tuple[Array, Array]:
+    """As solve_program() of program.py, in NumPy and run by run."""
+    made = [
+        _solve_one(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], duals[b])
+        for b, h in enumerate(bent)
+    ]
+    s, y = (np.stack(part) for part in zip(*made))
+    return np.minimum(np.maximum(s, low), high), np.minimum(np.maximum(y, -rows.price), rows.price)
+
+
+def _solve_one(
+    h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, duals: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """s [D] and the duals of the rows [C], by the method of multipliers: see program.py."""
+    dim, a, rho, last = len(slope), rows.matrix, FIRST_PENALTY * h.size, PENALTY * h.size
+    price = np.concatenate([np.full(dim, np.inf), rows.price])
+    lower, upper, most = np.concatenate([low, rows.low]), np.concatenate([high, rows.high]), price / rho
+
+    def excess(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By how much w lies outside its interval, and the same at most what the price allows."""
+        out = w - np.minimum(np.maximum(w, lower), upper)
+        return out, np.minimum(np.maximum(out, -most), most)
+
+    def cost(s: np.ndarray) -> float:
+        """Eq. (2) of program.py at s, but for the duals of bounds."""
+        out, e = excess(np.concatenate([s, a @ s + rows.value + duals / rho]))
+        return float(s @ (slope + 0.5 * h.times(s)) + rho * (e @ (out - 0.5 * e)))
+
+    free = -h.solve(slope + duals @ a, np.zeros(dim, dtype=bool), a[:0], rho)  # without bounds
+    s = min((np.minimum(np.maximum(start, low), high) for start in (np.zeros(dim), free)), key=cost)
+    bend, z = h.times(s), np.concatenate([s, a @ s + rows.value])
+    pull = slope + bend + duals @ a
+    held = ((s <= low) & (pull > 0.0)) | ((s >= high) & (pull < 0.0))
+    y = np.concatenate([np.where(held, -pull, 0.0), duals])
+    shift = y / rho
+    out, e = excess(z + shift)
+    for _ in range(MAX_SOLVES):
+        gradient = slope + bend + rho * (e[:dim] + e[dim:] @ a)
+        active = (out != 0.0) & (np.abs(out) < most)
+        d = -h.solve(gradient, active[:dim], a[active[dim:]], rho)
+        q, bent = np.concatenate([d, a @ d]), h.times(d)
+        start, steep = float(gradient @ d), float(d @ bent)
+        length, (new_out, new_e) = 1.0, excess(z + shift + q)
+        if abs(start + steep + rho * float((new_e - e) @ q)) > LINE_TOLERANCE * abs(start):
+            corners = find_corners(lower, upper, z + shift, q, most)
+            length = find_least_point(corners, start, steep, rho, z + shift, q, e, excess)
+            new_out, new_e = excess(z + shift + length * q)
+        s, z, bend, out, e = s + length * d, z + length * q, bend + length * bent, new_out, new_e
+        found = rho * e
+        off = float(np.abs(slope + bend + found[:dim] + found[dim:] @ a).max())
+        size = 1.0 + float(np.abs(found).max(initial=0.0))
+        if off > size * (TOLERANCE if rho == last else LOOSE_TOLERANCE):
+            continue
+        y = found
+        broken = z + y - np.minimum(np.maximum(z + y, lower), upper)
+        broken = np.minimum(np.maximum(broken, -price), price) - y
+        if max(off, float(np.abs(broken).max())) <= TOLERANCE * size:
+            break
+        rho = min(PENALTY_GROWTH * rho, last)
+        most, shift = price / rho, y / rho
+        out, e = excess(z + shift)
+    return s, y[dim:]

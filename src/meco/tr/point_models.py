@@ -1,0 +1,163 @@
+"""Models of many variables: what makes up a matrix of second derivatives, in the place of the matrix.
+
+In eq. (2) of quadratic.py a Hessian is sum_i w_i u_i u_i' over the m fitted points. Products with it cost m D, the
+points are the same for all functions, and a function adds m numbers to memory, not D^2. What models knew before, a
+Hessian that no m points make up, is kept for f alone, as a matrix, and up to MOST_REMEMBERED variables. Beyond, and
+for constraints, models are those of least curvature that meet the values (gamma = 0 in quadratic.py).
+
+Used beyond FEW_VARIABLES, in NumPy. On a device, and where answers have gaps or limits are cheap, models are matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, norm, total
+from meco.tr.critical import CriticalFunctions
+from meco.tr.quadratic import Fit, Quadratic, fit_weights
+
+FEW_VARIABLES = 50  # up to which every model is a matrix
+MOST_REMEMBERED = 400  # variables with which f remembers curvature that its points do not tell any more
+
+
+class PointModels(NamedTuple):
+    """Models of F functions around the centre: gradient [B, F, D], points [B, m, D] and their weights [B, F, m].
+
+    hessian [B, h, D, D] is that of f where it is kept as a matrix: h is 1, and f's weights are 0; else h is 0.
+    """
+
+    gradient: Array
+    points: Array
+    weights: Array
+    hessian: Array
+
+    @classmethod
+    def zero(cls, shape: tuple[int, int, int], size: int) -> PointModels:
+        """Models of which nothing is known; shape is (B, F, D), and size the number of points that will be fitted."""
+        runs, functions, dim = shape
+        kept = int(dim <= MOST_REMEMBERED)
+        return cls(
+            np.zeros(shape),
+            np.zeros((runs, size, dim)),
+            np.zeros((runs, functions, size)),
+            np.zeros((runs, kept, dim, dim)),
+        )
+
+    def cleared(self, where: Array) -> PointModels:
+        """The same, but nothing known where [B] holds."""
+        return PointModels(*(np.where(np.reshape(where, (-1, *(1,) * (part.ndim - 1))), 0.0, part) for part in self))
+
+    def shifted(self, step: Array) -> PointModels:
+        """The same functions around a centre that moved by step [B, D]."""
+        return self._replace(gradient=self.slope(step))
+
+    def rescaled(self, unit: Array) -> PointModels:
+        """The same functions in coordinates whose units are unit [B, D] of the present ones."""
+        wide = unit[:, None, :]
+        hessian = self.hessian * (unit[:, :, None] * wide)[:, None] if self.hessian.shape[1] else self.hessian
+        return PointModels(self.gradient * wide, self.points * wide, self.weights, hessian)
+
+    def multiplied(self, share: Array) -> PointModels:
+        """Shares [B, F] of the functions."""
+        hessian = self.hessian * share[:, : self.hessian.shape[1], None, None]
+        return PointModels(self.gradient * share[..., None], self.points, self.weights * share[..., None], hessian)
+
+    def slope(self, step: Array) -> Array:
+        """Gradients at a step [B, D] from the centre: [B, F, D]."""
+        bent = (self.weights * (self.points @ step[..., None]).mT) @ self.points
+        bent[:, : self.hessian.shape[1]] += (self.hessian @ step[:, None, :, None])[..., 0]
+        return self.gradient + bent
+
+    def change(self, step: Array) -> Array:
+        """What the functions change by at a step [B, D] from the centre: [B, F]."""
+        return self.change_by(step, self.slope(step))
+
+    def change_by(self, step: Array, slope: Array) -> Array:
+        """The same where the slope [B, F, D] at the step is known."""
+        return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
+
+    def changes(self, u: Array) -> Array:
+        """The same at several points u [B, n, D]: [B, n, F]."""
+        along = u @ self.points.mT  # [B, n, m]
+        made = u @ self.gradient.mT + 0.5 * (along * along) @ self.weights.mT
+        made[..., : self.hessian.shape[1]] += 0.5 * total((u[:, None] @ self.hessian) * u[:, None]).mT
+        return made
+
+    def bends(self) -> Array:
+        """Second derivatives along each variable: [B, F, D]."""
+        made = self.weights @ (self.points * self.points)
+        made[:, : self.hessian.shape[1]] += np.linalg.diagonal(self.hessian)
+        return made
+
+    def sizes(self) -> Array:
+        """Root of the sum of squares of second derivatives of each function, which costs m^2 D: [B, F]."""
+        products = self.points @ self.points.mT
+        made = np.sqrt(np.maximum(total((self.weights @ (products * products)) * self.weights), 0.0))
+        made[:, : self.hessian.shape[1]] = norm(self.hessian, (-2, -1))
+        return made
+
+    def first_size(self) -> Array:
+        """The same of f alone [B]; without a matrix of those along the variables only, which costs m D."""
+        if self.hessian.shape[1]:
+            return norm(self.hessian[:, 0], (-2, -1))
+        return norm((self.weights[:, :1] @ (self.points * self.points))[:, 0])
+
+    def gathered(self, few: CriticalFunctions) -> PointModels:
+        """The models of some functions, f the first of them."""
+        return self._replace(gradient=few.gather(self.gradient), weights=few.gather(self.weights))
+
+    def with_rows(self, is_row: Array, gradient: Array) -> PointModels:
+        """Known gradients [1, F, D] and no curvature where is_row [1, F, 1] holds, never for f."""
+        return self._replace(
+            gradient=np.where(is_row, gradient, self.gradient), weights=np.where(is_row, 0.0, self.weights)
+        )
+
+    def summed(self, factors: Array) -> Array:
+        """The Hessian of the functions' sum, times factors [B, F]: [B, D, D]."""
+        made = self.points.mT @ ((factors[:, None, :] @ self.weights).mT * self.points)
+        return made + factors[:, :1, None] * self.hessian[:, 0] if self.hessian.shape[1] else made
+
+    def dense(self) -> Quadratic:
+        """The same as matrices."""
+        made = self.points.mT[:, None] @ (self.weights[..., None] * self.points[:, None])
+        made[:, : self.hessian.shape[1]] += self.hessian
+        return Quadratic(self.gradient, made)
+
+    def where(self, keep: Array, other: PointModels) -> PointModels:
+        """These models where keep [B] holds, the other's elsewhere."""
+        wide = [np.reshape(keep, (-1, *(1,) * (part.ndim - 1))) for part in self]
+        return PointModels(*(np.where(k, one, two) for k, one, two in zip(wide, self, other)))
+
+    @property
+    def finite(self) -> Array:
+        """Runs all of whose numbers are finite: [B]."""
+        return np.isfinite(total(self.gradient, (1, 2)) + total(self.weights, (1, 2)) + total(self.hessian, (1, 2, 3)))
+
+
+Models = Quadratic | PointModels
+
+
+def fit_points(
+    prior: PointModels, u: Array, y: Array, tau: Array, eta: Sequence[Array], rough: Array
+) -> tuple[PointModels, Fit]:
+    """As least_change() of quadratic.py, of models that have no matrices but that of f."""
+    kept = prior.hessian.shape[1]
+    p = np.zeros_like(y)
+    if kept:
+        p[..., :1] = 0.5 * total((u @ prior.hessian[:, 0]) * u)[..., None] + u @ prior.gradient[:, :1].mT
+    fit = fit_weights(u, y, p, tau, eta, rough)
+    wt = fit.w.mT
+    gradient = tau[:, None, None] * (wt @ u)
+    hessian = prior.hessian
+    if kept:
+        gradient[:, :1] += prior.gradient[:, :1] * fit.kept[:, :1, None]
+        hessian = hessian * fit.kept[:, :1, None, None] + (u.mT @ (wt[:, 0, :, None] * u))[:, None]
+        wt = wt.copy()
+        wt[:, 0] = 0.0
+    left = prior.points.shape[1] - u.shape[1]
+    if left:  # a search that has not so many points yet
+        u, wt = np.pad(u, ((0, 0), (0, left), (0, 0))), np.pad(wt, ((0, 0), (0, 0), (0, left)))
+    return PointModels(gradient, u, wt, hessian), fit
