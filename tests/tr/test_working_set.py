@@ -7,7 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from searches import visited
 
 import meco
+from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
+from meco.core.evaluator import Evaluator
+from meco.core.memory import capture, flatten, restore
+from meco.core.streams import Streams
+from meco.methods import build_engine
 from meco.tr.working_set import MOST_WATCHED, WorkingSet
 
 
@@ -67,3 +72,23 @@ def test_the_archive_is_as_long_as_memory_allows():
     assert WorkingSet.capacity(100_000, 30, 2000) == 199
     assert WorkingSet.capacity(100_000, 500, 2000) == 500
     assert WorkingSet.capacity(1_001, 30, 2000) == 2000
+
+
+def test_a_saved_search_goes_on_with_its_working_set():
+    """Every array that the search keeps, the working set and values out of sight among them, is put back."""
+    problem = planes(2 * MOST_WATCHED)
+
+    def begin(iterations):
+        evaluator = Evaluator.on(problem, 40, 1, np)
+        engine = build_engine("TR", Task.of(evaluator, Streams((1,), np), None))
+        for _ in range(iterations):
+            x = engine.ask()
+            engine.tell(x, evaluator.evaluate(x))
+        return engine
+
+    saved, other = begin(9), begin(1)
+    record = flatten(capture(saved))
+    restore(other, record)
+    assert_array_equal(other.working.index, saved.working.index)
+    assert_array_equal(other.working.values, saved.working.values)
+    assert_array_equal(other.ask(), saved.ask())
