@@ -313,11 +313,11 @@ def test_slsqp_counts_every_call_of_its_differences_and_has_exact_slopes_of_line
 
 
 def test_slsqp_and_cobyla_start_again_elsewhere_when_they_have_converged():
-    for engine in (Slsqp, Cobyla):
+    for engine, found in ((Slsqp, 1e-10), (Cobyla, 1e-8)):  # a start of COBYLA ends at a radius of 1e-4
         ran, evaluator = start(engine, "sphere", budget=300)
         Loop(ran, evaluator).run()
         assert ran.starts > 1
-        assert evaluator.results("", [1])[0].f < 1e-10
+        assert evaluator.results("", [1])[0].f < found
 
 
 # --- Optuna
