@@ -10,7 +10,7 @@ from array_libraries import every_library
 from meco.core.arrays import namespace as array_namespace
 from meco.core.arrays import to_numpy
 from meco.tr.critical import CriticalFunctions
-from meco.tr.quadratic import Quadratic, covariance, explained_share, variance
+from meco.tr.quadratic import Quadratic, covariance, leave_one_out_r2, variance
 from meco.tr.quadratic import least_change as least_change_at
 
 TAU, ETA = 100.0, 1e-9
@@ -217,7 +217,7 @@ def test_the_explained_share_is_one_minus_the_errors_of_models_that_left_a_point
         )
         errors[b, i, k] = y[b, i, k] - u[b, i] @ (gradient + 0.5 * hessian @ u[b, i])
     make_expectation = 1.0 - np.sum(errors**2, axis=1) / np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
-    assert_allclose(explained_share(fit), make_expectation, rtol=1e-6)
+    assert_allclose(leave_one_out_r2(fit), make_expectation, rtol=1e-6)
 
 
 def test_models_that_are_not_finite_are_told_apart(rng):

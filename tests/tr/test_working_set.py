@@ -29,7 +29,7 @@ def planes(count, dim=3, seed=1):
 
 
 def test_up_to_a_thousand_constraints_the_search_sees_all_of_them():
-    assert visited("TR", planes(MOST_WATCHED), 12)[1].working is None
+    assert visited("TR", planes(MOST_WATCHED), 12)[1].state.working is None
 
 
 def test_the_rest_is_the_worst_of_what_is_outside_in_units_of_its_change():
@@ -47,7 +47,7 @@ def test_the_rest_is_the_worst_of_what_is_outside_in_units_of_its_change():
 def test_what_is_violated_outside_gets_in_and_the_archive_has_its_values():
     problem = planes(3 * MOST_WATCHED)
     points, engine = visited("TR", problem, 40)
-    made, archive = engine.working, engine.archive
+    made, archive = engine.state.working, engine.archive
     whole = problem.raw(points[0])[1]  # [n, C]
     assert_allclose(archive.y[0, :, 1:-1], whole[:, made.index[0]], atol=1e-12)
     outside = np.delete(whole, made.index[0], axis=1) / np.delete(made.scale[0], made.index[0])
@@ -89,6 +89,6 @@ def test_a_saved_search_goes_on_with_its_working_set():
     saved, other = begin(9), begin(1)
     record = flatten(capture(saved))
     restore(other, record)
-    assert_array_equal(other.working.index, saved.working.index)
-    assert_array_equal(other.working.values, saved.working.values)
+    assert_array_equal(other.state.working.index, saved.state.working.index)
+    assert_array_equal(other.state.working.values, saved.state.working.values)
     assert_array_equal(other.ask(), saved.ask())

@@ -45,10 +45,9 @@ class ValueLookup:
 
 def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
+    lower, upper = request.variables.lower, request.variables.upper
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
-    return Box(
-        request.lower[None, None], request.upper[None, None], integer, _make_log_scale(request), range=request.range
-    )
+    return Box(lower[None, None], upper[None, None], integer, _make_log_scale(request), range=request.range)
 
 
 def _make_log_scale(request: Request) -> LogScale | None:
@@ -57,7 +56,7 @@ def _make_log_scale(request: Request) -> LogScale | None:
         return None
     from meco.run.log_scale import LogScale
 
-    return LogScale(request.logarithmic, request.lower, request.upper)
+    return LogScale(request.logarithmic, request.variables.lower, request.variables.upper)
 
 
 class AnsweredConstraints:

@@ -27,7 +27,7 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
     kinds = ["inequality"] * n_ineq + ["equality"] * best.h.size
     if not best.feasible:
         return tuple(LimitPrice(name, kind, None, None, NO_ANSWER) for name, kind in zip(names, kinds))
-    free = request.upper > request.lower
+    free = request.variables.upper > request.variables.lower
     taken = ~every.failed
     if request.integer is not None:
         free &= ~request.integer
@@ -69,8 +69,9 @@ def _price_bounds(
 ) -> list[LimitPrice]:
     """Prices of the bounds that the answer lies at; slopes [D] are dx / du there."""
     labels, prices = request.variables.labels(), []
+    lower, upper = request.variables.lower, request.variables.upper
     for place, j in enumerate(free):
-        for side, (end, apart) in enumerate(((request.lower[j], room[0, j]), (request.upper[j], room[1, j]))):
+        for side, (end, apart) in enumerate(((lower[j], room[0, j]), (upper[j], room[1, j]))):
             index = len(found.constraints) + side * len(free) + place
             if not np.isfinite(end) or (apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0)):
                 continue

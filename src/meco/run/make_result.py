@@ -132,7 +132,8 @@ def _best_score(loop: Loop | None) -> float:
 def _choose_point(request: Request, every: Evaluations) -> BestPoint:
     """The best point of all evaluations; without any, a point inside the bounds that is not usable."""
     if every.best is None:
-        x = (request.lower + request.upper) / 2 if request.centre is None else request.centre.copy()
+        middle = (request.variables.lower + request.variables.upper) / 2
+        x = middle if request.centre is None else request.centre.copy()
         x = x if request.integer is None else np.where(request.integer, np.floor(x), x)
         return BestPoint(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
     return every.best._replace(x=every.best.x.copy())

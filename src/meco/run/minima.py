@@ -32,7 +32,7 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
             lasted = int((start == this).sum()) > request.dim
             ends.append((int(rows[np.argmin(every.f[rows])]), lasted))
     ends.sort(key=lambda end: (not strict[end[0]], float(every.f[end[0]])))
-    width = request.upper - request.lower if request.range is None else request.range.length
+    width = request.variables.upper - request.variables.lower if request.range is None else request.range.length
     width = np.where(width > 0.0, width, 1.0)
     found: list[list[tuple[int, bool]]] = []
     for end in ends:

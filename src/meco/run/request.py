@@ -63,16 +63,6 @@ class Request:
     noise: Noise | None = None  # whether calls of one point differ, or by how much; None: not known
 
     @cached_property
-    def lower(self) -> np.ndarray:
-        """Least values of the variables: [D]."""
-        return self.variables.lower
-
-    @cached_property
-    def upper(self) -> np.ndarray:
-        """Largest values of the variables: [D]."""
-        return self.variables.upper
-
-    @cached_property
     def integer(self) -> np.ndarray | None:
         """Which variables are whole numbers [D]; None: there are none."""
         mask = self.variables.column("integer")
@@ -104,7 +94,7 @@ class Request:
         if not any(variable.infinite for variable in self.variables.each):
             return None
         assert self.centre is not None, "make_request() refuses infinite bounds without a point to begin at"
-        return measure_range(self.lower, self.upper, self.centre)
+        return measure_range(self.variables.lower, self.variables.upper, self.centre)
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -125,9 +115,10 @@ class Request:
         return resolve_tolerances_by_name(ineq, eq, log.constraint_names(self.constraint_names), log.counts[0])
 
     def resolve_noise(self, log: EvaluationLog) -> np.ndarray | None:
-        """Standard deviations of f and of each constraint [1 + C], as answers told them or the user gave them.
+        """Standard deviations of one call of f and of each constraint [1 + C], or None where nothing is known of them.
 
-        Errors that were told are pooled over all answers. None where neither is known.
+        Errors that answers told, pooled over all of them, come before numbers that the user gave. noise=False: None,
+        whatever was told.
         """
         if self.noise is False:
             return None

@@ -69,7 +69,7 @@ def _find_categories(request: Request) -> Categories | None:
     columns = np.flatnonzero(request.variables.categorical)
     if not columns.size:
         return None
-    counts = request.upper[columns].astype(int) + 1
+    counts = request.variables.upper[columns].astype(int) + 1
     return Categories(columns, counts, request.variables.column("ordered")[columns])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
+from meco.run.log.recorded_answers import RecordedAnswers
 from meco.run.make_result import make_result
 from meco.run.quick_calls import CallSeconds
 from meco.run.request import Request
@@ -67,9 +68,8 @@ class Session:
                 warn(warning)
                 self.notes.append(warning)
                 near = SAME_POINT_SHARE * make_box(request).lengths
-        self.log = EvaluationLog(
-            request.budget, len(request.constraint_names) or None, self._recorded_answers(), near, self._events
-        )
+        recorded = RecordedAnswers(() if folder is None else folder.recorded, near)
+        self.log = EvaluationLog(request.budget, len(request.constraint_names) or None, recorded, self._events)
         if request.known is not None:
             self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
@@ -85,10 +85,6 @@ class Session:
         self._seconds.add(seconds)
         if self.folder is not None:
             self.folder.note_duration(number, seconds)
-
-    def _recorded_answers(self) -> dict[int, Any]:
-        """What an interrupted run was told, by number."""
-        return {} if self.folder is None else {entry.number: entry for entry in self.folder.recorded}
 
     def _begin_or_resume(self) -> None:
         """Go on where the folder says that the search was, or begin it."""
@@ -108,7 +104,8 @@ class Session:
 
     def _begin_knowing(self, count: int) -> None:
         """Begin a search that knows the first recorded answers; those after them are replayed."""
-        told = [self.log.unreplayed[number] for number in sorted(self.log.unreplayed)[:count]]
+        recorded = self.log.unreplayed.entries
+        told = [recorded[number] for number in sorted(recorded)[:count]]
         self.log = self.log.fork(told)
         self.caller = self.make_caller(self.log, 1 + max((entry.batch for entry in told), default=-1))
         self._search_knowing_all()
@@ -243,7 +240,7 @@ class Session:
         self._planned_when_complete = self.log.planned
         self._write_progress()
         self._log_best()
-        if not self.log.replay_done:  # what an interrupted run told is not told again
+        if self.log.unreplayed:  # what an interrupted run told is not told again
             return False
         return self._should_stop()
 

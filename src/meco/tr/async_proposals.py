@@ -111,19 +111,19 @@ class AsyncProposals:
             self.step.is_step, self.step.late = False, True  # it counts as any other point when it comes
             self.step, self.stock = None, []
         if ticket.source == Source.OFFSPRING or ticket.is_step:
-            self._put_back_asked(ticket, self.engine.see(ev))
+            self._put_back_asked(ticket, self.engine.state.reduce(ev))
             self._tell(x, ev)
             if ticket.is_step:
                 self.step, self.stock, self.beside = None, [], []
             return
         self._add_to_archive(ticket, x, ev)
         self._aside(1)
-        self.beside.append(self.engine.see(ev))
+        self.beside.append(self.engine.state.reduce(ev))
 
     def _add_to_archive(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
         """Take the answer to a further point, which the engine is not told of."""
         state, index = self.engine.state, ticket.restart_index
-        region, ev = state.region, self.engine.take_in(ev)
+        region, ev = state.region, state.keep_and_reduce(ev)
         state.archive.add(x, ev, region.restart_index * 0 if index is None else index, region.centre)
         state.count(1)
         source = region.restart_index[:, None] * 0 + (Source.GEOMETRY if ticket.source is None else ticket.source)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, to_numpy, zeros_like
+from meco.core.arrays import Array, asarray_like, namespace, norm, to_numpy, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -32,56 +32,38 @@ from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
 from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
+from meco.tr.begin import begin_state
 from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
-from meco.tr.failure_avoidance import (
-    BORDER_RESTART_RADIUS,
-    Weighed,
-    choose_cut,
-    choose_step,
-    find_tested,
-    keep_region,
-    leave_border,
-    pass_failures,
-    touches_failure,
-    weigh_failures,
+from meco.tr.failure_avoidance import StepChoice
+from meco.tr.failure_response import (
+    avoid_failures,
+    expect_failures,
+    learn_failures,
+    score_failures,
+    widen_restart_radius,
 )
-from meco.tr.failure_border import fit_border
-from meco.tr.failures import FailureModel, decide_local, fit_nearby, score_places
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
 from meco.tr.initial_design import initial_points, initial_radii
-from meco.tr.knowledge import know_search
+from meco.tr.knowledge import describe_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
+from meco.tr.model_check import check_models, model_check_is_due
 from meco.tr.model_fit import LocalFit, fit_models, model_size, use_exact_rows
-from meco.tr.noise import (
-    FEWEST_CALLS,
-    compare_repeated,
-    drop_insignificant,
-    final_calls,
-    keep_radius,
-    repeat_best,
-    smooth_archive,
-    told_noise,
-)
+from meco.tr.noise import drop_insignificant, keep_radius
+from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
 from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
 from meco.tr.point_models import FEW_VARIABLES
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
-from meco.tr.quadratic import explained_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
-from meco.tr.roughness import estimate_roughness
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
-from meco.tr.tr_state import Sizes, TrState, find_capacity
-from meco.tr.working_set import MOST_WATCHED, WorkingSet, rows_to_fill
+from meco.tr.tr_state import TrState
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
-LEAST_SCALE_INTERVAL = 10  # evaluations between two searches for the scales of failures.py
-MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
 SHAPING_INTERVAL = 10  # fits between two changes of the region's shape, in many variables
-CHECKS_PER_VARIABLE = 2  # in many variables: as often in so many evaluations as there are variables, at most
 
 
 class TrustRegion(Engine):
@@ -91,12 +73,7 @@ class TrustRegion(Engine):
     every restart (None), or is steered.
     """
 
-    remembers = (
-        "generation",
-        "settings",
-        "state",
-        "working",
-    )  # `asked` is not: it is saved between a tell and the next ask
+    remembers = ("generation", "settings", "state")  # `asked` is not: it is saved between a tell and the next ask
 
     def __init__(
         self,
@@ -120,7 +97,6 @@ class TrustRegion(Engine):
         self._place_first_points()
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
-        self.working: WorkingSet | None = None  # of very many constraints
 
     def _check_setting(self, control: Control, value: float | None) -> float | None:
         """A constant that is given for a control, or an error that names its range."""
@@ -166,7 +142,7 @@ class TrustRegion(Engine):
         """Everything that a method of models can do."""
         knows = () if self.offspring is None else TR_FEATURE_NEEDS
         return (
-            Steering(self.controls, knows, self.steer, self._know_search),
+            Steering(self.controls, knows, self.steer, self._describe_search),
             SavedState(self),
             Convergence(self._find_converged),
             LinearRows((lambda x: x) if self.guard is None else self.guard.project),
@@ -224,17 +200,18 @@ class TrustRegion(Engine):
         state = self.state
         values = self._values_in_force()
         local = self._fit_models(values)
-        self._check_models(local, batch)
+        if self._model_check_is_due(batch):
+            check_models(self.task, state, local, values.roughness, first=self.generation == 1)
         if self.models.categories is None:  # along which nothing bends
             state.region = state.region._replace(width=self._shape_region(values))
         sub, before = self._make_subproblem(local, values), state.region
         weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
-        failures, tested = self._learn_failures(batch), None
+        failures, tested = learn_failures(self.task, state, batch), None
         if failures is not None:
             given = self.theta(), state.region.multipliers, weights
             at_centre = merit(sub.value, sub.n_ineq, step.weights)
-            step, sub, tested = self._weigh_failures(Weighed(step, sub, state.region, failures, at_centre, given))
+            step, sub, tested = avoid_failures(state, StepChoice(step, sub, state.region, failures, at_centre, given))
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         if self.models.cheap is not None:
@@ -253,19 +230,19 @@ class TrustRegion(Engine):
         if self.guard is not None or self.models.cheap is not None:
             x, step = self._keep_limits(x, sub, step, before, local)
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = self._repeat_calls(x, source, before.centre)
+        x, source = repeat_calls(self.task, state, x, source, before.centre)
         index = _index_restarts(before, state.region, x)
         made = make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta)
         self.asked = Asked(made, draws)
         if failures is not None:
-            risk = failures.place_risks(x[:, :1, :])[:, 0]
-            self.asked = Asked(made, draws, risk, keep_region(risk, failures.local, state.archive) | tested)
+            assert tested is not None
+            self.asked = expect_failures(self.asked, state, failures, x, tested)
         return x
 
     def _fit_models(self, values: ControlValues) -> LocalFit:
         """The region around the best point with models of what is told, and with what is known beforehand as it is."""
         state, size = self.state, model_size(self.task.dim)
-        archive, eta = self._read_archive(values, size)
+        archive, eta = smooth_fitted_points(self.task, state, values.gradient_freedom, size)
         if self.models.categories is not None:
             region, local = self.models.categories.fit(state.archive, state.region, values, eta)
         elif state.archive.partial:
@@ -295,81 +272,9 @@ class TrustRegion(Engine):
         value = sub.values((x[:, 0, :] - before.centre) / before.reach)
         return x, step._replace(value=value if cheap is None else cheap.exact_values(x[0, 0], value))
 
-    def _check_models(self, local: LocalFit, batch: int) -> None:
-        """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
-        if not self._model_check_is_due(batch):
-            return
-        if self.generation > 1:  # a star alone cannot tell
-            smooth = self._values_in_force().roughness
-            self.state.rough = estimate_roughness(local.fit, smooth, self.state.rough.lately)
-            if self.task.noisy is not False:
-                self.state.noise = self.state.noise.checked(self.state.rough.eta, smooth, local.span, self.archive.y)
-        share = explained_share(local.fit)
-        xp, constraints = namespace(share), share[:, 1:]
-        worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
-        self.state.r2 = (share[:, 0], worst)
-
     def _model_check_is_due(self, batch: int) -> bool:
-        """Whether this iteration is the first after another fiftieth of the budget."""
-        told, checks = self.state.told, MODEL_CHECKS
-        if self.task.dim > FEW_VARIABLES:  # where a check costs several fits, and a few points more tell little
-            checks = min(checks, max(1, CHECKS_PER_VARIABLE * self.task.budget // self.task.dim))
-        parts = [count * checks // self.task.budget for count in (told - batch, told)]
-        return self.generation == 1 or parts[0] < parts[1]
-
-    def _read_archive(self, values: ControlValues, size: int) -> tuple[Any, Array]:
-        """The points that models are fitted to, and eta of each function; noisy runs have values that were smoothed."""
-        state = self.state
-        if not self._may_be_noisy():
-            return state.archive, state.rough.eta
-        smoothed, state.noise = smooth_archive(
-            state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget,
-            told_noise(self.task, state.archive.y),
-        )  # fmt: skip
-        eta = state.rough.eta
-        return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
-
-    def _may_be_noisy(self) -> bool:
-        """Whether the values of some run may be noisy."""
-        return self.task.noisy is not False and maybe_any(self.state.noise.noisy)
-
-    def _repeat_calls(self, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
-        """The points of an iteration, the first of them at the centre again to find noise out, or to average it."""
-        noise, budget = self.state.noise, self.task.budget
-        due = noise.due & (budget >= FEWEST_CALLS)
-        if self.task.noisy is False or not maybe_any(due | noise.noisy):
-            return x, source
-        calls = final_calls(budget)
-        made = self.state.told - (budget - calls)  # of the last calls
-        fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
-        self.state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
-        target = namespace(x).where(due[:, None], centre, self.state.noise.target)
-        return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
-
-    def _weigh_failures(self, known: Weighed) -> tuple[Step, Subproblem, Array]:
-        """The step that failures leave, its subproblem, and which runs [B] test a border by it.
-
-        A search that a border leaves nothing is about to start again.
-        """
-        state = self.state
-        step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
-        tested = find_tested(known, step, state.archive)
-        step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
-        state.region = leave_border(known, step, state.region)
-        return pass_failures(step, sub, state.region, state.archive), sub, tested
-
-    def _learn_failures(self, batch: int) -> FailureModel | None:
-        """Where evaluations around the centre fail; None while none has. Scales follow every check of models."""
-        state, size = self.state, model_size(self.task.dim)
-        if not state.archive.some_failed:
-            return None
-        step = max(LEAST_SCALE_INTERVAL, self.task.budget // MODEL_CHECKS)
-        due = (state.told - batch) // step < state.told // step
-        width = state.region.width_in_force
-        found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due)
-        state.failure_scale = found.length, found.amplitude
-        found = found._replace(border=fit_border(state.archive, state.region))
-        return decide_local(found, state.failure_evidence, state.archive)
+        """Whether models are to be checked in this iteration, before which `batch` points were told."""
+        return model_check_is_due(self.task, self.state.told, self.generation, batch)
 
     def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius."""
@@ -408,14 +313,17 @@ class TrustRegion(Engine):
         """Remember the points, and judge the step by what was expected of it."""
         asked = self.asked
         if self.generation == 0:
-            ev = self._begin(x, ev)
+            radii, strategy = asarray_like(self.radii, x), self.offspring is not None
+            matrices = self.models.cheap is not None or self.models.categories is not None
+            self.state = begin_state(self.task, x, ev, radii, self.batch, strategy, matrices)
+            ev = self.state.reduce(ev)
             self.settings = {k: asarray_like([v], x) if isinstance(v, float) else v for k, v in self.settings.items()}
         else:
             assert asked is not None
-            every, ev = ev, self.take_in(ev)
+            every, ev = ev, self.state.keep_and_reduce(ev)
             self._learn_from_points(asked, x, ev)
-            if self.working is not None:
-                self.working.exchange(self.state, every)
+            if self.state.working is not None:
+                self.state.working.exchange(self.state, every)
         self.state.count(x.shape[1])
         self.generation += 1
         if self.offspring is not None and self.generation > 1:
@@ -423,49 +331,13 @@ class TrustRegion(Engine):
             assert asked.draws is not None
             self.offspring.learn(self.state, asked.draws, asked.expectation.source, ev)
 
-    def _begin(self, x: Array, ev: Evaluation) -> Evaluation:
-        """Make the state from the first points [B, n, D]; their evaluation as the search sees it.
-
-        Many variables have models without matrices, very many constraints a working set; where limits or categories
-        are known beforehand, and on a device, neither.
-        """
-        task, count, sizes = self.task, x.shape[1], Sizes()
-        plain = isinstance(x, np.ndarray) and self.models.cheap is None and self.models.categories is None
-        if plain and task.dim > FEW_VARIABLES:
-            sizes = sizes._replace(model_points=model_size(task.dim))
-        if plain and task.limits is None and ev.g.shape[-1] > MOST_WATCHED:
-            least = count + max(self.batch, 2 * model_size(task.dim))
-            most = find_capacity(task.budget, count, self.batch)
-            capacity = WorkingSet.capacity(ev.g.shape[-1] + ev.h.shape[-1], least, most)
-            self.working = WorkingSet(task.dim, ev, task.tolerance(ev), capacity)
-            sizes, ev = (
-                sizes._replace(capacity=capacity, tolerance=self.working.tolerance_seen),
-                self.working.reduce(ev),
-            )
-        radii = asarray_like(self.radii, x)
-        self.state = TrState.begin(task, x, ev, radii, self.batch, self.offspring is not None, sizes)
-        return ev
-
-    def see(self, ev: Evaluation) -> Evaluation:
-        """The evaluation as the search sees it: very many constraints by a working set."""
-        return ev if self.working is None else self.working.reduce(ev)
-
-    def take_in(self, ev: Evaluation) -> Evaluation:
-        """The same, of points that are added to the archive next: of constraints out of sight values are kept."""
-        if self.working is not None:
-            self.working.keep(ev, rows_to_fill(self.archive, self.region.centre, ev.f.shape[1]))
-        return self.see(ev)
-
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
         if ev.partial is not None:
             made = excuse_near_misses(made, ev, state.archive)
-        if self.task.noisy is not False and maybe_any(state.noise.asked):
-            state.noise = compare_repeated(state.noise, state.archive, x[:, 0, :], ev)
-        if asked.risk is not None:
-            rate = state.archive.failed_rate()
-            state.failure_evidence = score_places(state.failure_evidence, asked.risk, ev.failed[:, 0], rate)
+        compare_repeats(self.task, state, x, ev)
+        score_failures(state, asked, ev)
         merits = judge_told(MERIT.key(ev, made.weights).minor, made, ev, state.archive)
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
@@ -475,10 +347,10 @@ class TrustRegion(Engine):
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact else asked.kept
         y, judged, before = fill_expected(values_of(ev), ev, made.value), merits, state.region
-        if self._may_be_noisy():
+        if may_be_noisy(self.task, state):
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
         state.region = update_region(before, made, y, judged, late, least, values, most, kept)
-        if self._may_be_noisy():
+        if may_be_noisy(self.task, state):
             state.region = keep_radius(state.noise, made, before, state.region)
 
     def _restart_radius(self, values: ControlValues) -> Array:
@@ -487,9 +359,7 @@ class TrustRegion(Engine):
         xp = namespace(delta)
         rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
         least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
-        if self.archive.some_failed:
-            wide = xp.maximum(least, zeros_like(least) + BORDER_RESTART_RADIUS)
-            least = xp.where(touches_failure(self.archive, self.region), wide, least)
+        least = widen_restart_radius(self.state, least)
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
@@ -509,8 +379,8 @@ class TrustRegion(Engine):
 
     # -- what else it can do ------------------------------------------------------------------------
 
-    def _know_search(self) -> Mapping[str, Any]:
-        return {} if self.offspring is None else know_search(self.task, self.state, self.default_theta())
+    def _describe_search(self) -> Mapping[str, Any]:
+        return {} if self.offspring is None else describe_search(self.task, self.state, self.default_theta())
 
     def _find_converged(self) -> Array:
         """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
@@ -521,7 +391,7 @@ class TrustRegion(Engine):
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""
-        ev = self.take_in(ev)
+        ev = self.state.keep_and_reduce(ev)
         self.archive.add(x, ev, namespace(x).zeros_like(self.region.restart_index), self.region.centre)
 
     def _diversify(self, u: Array) -> None:

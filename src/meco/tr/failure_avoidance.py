@@ -45,7 +45,7 @@ RESTART_TRIES = 64  # points of which a restart is the first that is hardly more
 RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
 
 
-class Weighed(NamedTuple):
+class StepChoice(NamedTuple):
     """What a step is chosen from: the step that knows nothing of failures, its subproblem, the region, where failures
     are to be expected, the merit at the centre [B], and what solve() is given, arrays [B, ...]."""
 
@@ -70,7 +70,7 @@ class Weighed(NamedTuple):
         return self.model.local if self.model.border is None else self.model.local & self.model.border.there
 
 
-def weigh_failures(known: Weighed, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
+def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """The step, or one that keeps off where evaluations fail, whichever promises most, and its subproblem.
 
     solve(subproblem, given) makes a step.
@@ -85,7 +85,7 @@ def weigh_failures(known: Weighed, solve: Callable[[Subproblem, Any], Step]) -> 
     return choose_step(doubtful, best, known.step), choose_cut(doubtful, kept, known.sub)
 
 
-def _most_promising(known: Weighed, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
+def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """As weigh_failures(), of runs that are all in doubt."""
     xp, best, kept = namespace(known.now), known.step, known.sub
     here = known.model.logits(known.region.centre[:, None, :])[:, 0]
@@ -101,7 +101,7 @@ def _most_promising(known: Weighed, solve: Callable[[Subproblem, Any], Step]) ->
     return best, kept
 
 
-def find_tested(known: Weighed, chosen: Step, archive: PointArchive) -> Array:
+def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive) -> Array:
     """Runs [B] that go beyond a border once, to see whether there is one: it takes nearly all of what the step would
     bring, hardly any point clearly beyond it was tried, and the last point did not fail."""
     xp, border, whole = namespace(known.now), known.model.border, known.foreseen(known.step)
@@ -114,7 +114,7 @@ def find_tested(known: Weighed, chosen: Step, archive: PointArchive) -> Array:
     return wanted & (xp.sum(xp.astype(beyond, xp.int64), axis=-1) < ENOUGH_TESTS)
 
 
-def _draw_back(known: Weighed, step: Step, limit: Array) -> Step:
+def _draw_back(known: StepChoice, step: Step, limit: Array) -> Step:
     """A step, shortened where its end is above a limit of logits [B]."""
     xp, region = namespace(limit), known.region
     shares = xp.arange(1, WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
@@ -128,7 +128,7 @@ def _draw_back(known: Weighed, step: Step, limit: Array) -> Step:
     return step._replace(s=s, value=xp.where(bad[:, None], known.sub.values(s), step.value))
 
 
-def _promise(known: Weighed, step: Step, here: Array) -> Array:
+def _promise(known: StepChoice, step: Step, here: Array) -> Array:
     """Eq. (1) of a step from a centre at logits here [B], which did not fail: [B].
 
     Steps that are likely to fail promise less than any other.
@@ -149,7 +149,7 @@ def _last_safe(beyond: Array) -> Array:
     return xp.max(xp.where(beyond, -1, numbers), axis=-1)
 
 
-def _cut_step(known: Weighed, level: Array, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
+def _cut_step(known: StepChoice, level: Array, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """The step of the same program beside planes, linearised where the way of the last one passes a level of logits."""
     step, cut, model, xp = known.step, known.sub, known.model, namespace(level)
     centre, reach = known.region.centre, known.region.reach
@@ -198,7 +198,7 @@ def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
     )
 
 
-def keep_region(risk: Array, local: Array, archive: PointArchive) -> Array:
+def radius_survives_failure(risk: Array, local: Array, archive: PointArchive) -> Array:
     """Runs [B] whose region stays as it is should the step fail, by a probability risk [B]: it is risky, or failures
     come by chance, local [B] says whether, and the last point did not fail. The next one keeps off, or goes beside it.
     """
@@ -219,7 +219,7 @@ def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArc
     return step._replace(s=s, value=xp.where(moved, sub.values(s), step.value))
 
 
-def leave_border(known: Weighed, chosen: Step, region: Region) -> Region:
+def leave_border(known: StepChoice, chosen: Step, region: Region) -> Region:
     """The region, about to start again where the border of what fails leaves a step hardly any of what it would bring:
     each further digit would cost failures."""
     whole, source = known.foreseen(known.step), region.next_source
@@ -265,7 +265,7 @@ def _safest(x: Array, failed: Array, width: Array, u: Array, low: Array, high: A
     return rows(tries, chosen)[:, 0, :]
 
 
-def prefer_safe(tries: Array, model: FailureModel, region: Region) -> Array:
+def shorten_risky_steps(tries: Array, model: FailureModel, region: Region) -> Array:
     """Steps [B, n, D], those likelier to fail than half of them drawn in towards the centre, which did not."""
     xp = namespace(tries)
     risk = model.risks(region.centre[:, None, :] + region.reach[:, None, :] * tries)

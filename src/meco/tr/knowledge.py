@@ -88,7 +88,7 @@ def share_of(flags: Array, like: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def know_search(task: Task, state: TrState, default_theta: Array) -> dict[str, Any]:
+def describe_search(task: Task, state: TrState, default_theta: Array) -> dict[str, Any]:
     """Everything of TR_FEATURE_NEEDS, and what the engine's own rule would set; [B] each, the counts as they are."""
     assert state.strategy is not None
     region, delta, n_ineq = state.region, state.region.delta, state.archive.n_ineq

@@ -225,7 +225,7 @@ def variance(fit: Fit, v: Array) -> Array:
     return square * (0.5 * square + fit.tau[:, None]) - explained
 
 
-def explained_share(fit: Fit) -> Array:
+def leave_one_out_r2(fit: Fit) -> Array:
     """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F].
 
     What is kept of the previous model is that of all values, the one left out among them.

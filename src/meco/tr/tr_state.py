@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from meco.core.arrays import Array, largest, namespace, zeros_like
 from meco.core.engine import Task
@@ -17,6 +17,9 @@ from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import Region, Source
 from meco.tr.roughness import Roughness
+
+if TYPE_CHECKING:
+    from meco.tr.working_set import WorkingSet
 
 ARCHIVE_CAPACITY = 2000  # points kept, so that the cost of a step does not grow with the run
 
@@ -53,10 +56,11 @@ class TrState:
     failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
     failure_evidence: Array  # [B] that failures have places
     strategy: Strategy | None  # of TR-ES
+    working: WorkingSet | None = None  # of very many constraints
 
     remembers = (
         "archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "noise", "failure_scale",
-        "failure_evidence", "strategy",
+        "failure_evidence", "strategy", "working",
     )  # fmt: skip
 
     @classmethod
@@ -105,6 +109,16 @@ class TrState:
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
             Noise.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none, strategy,
         )  # fmt: skip
+
+    def reduce(self, ev: Evaluation) -> Evaluation:
+        """The evaluation as the search sees it: of very many constraints the working set and the worst of the rest."""
+        return ev if self.working is None else self.working.reduce(ev)
+
+    def keep_and_reduce(self, ev: Evaluation) -> Evaluation:
+        """The same, of points that are added to the archive next: the working set keeps all of their values."""
+        if self.working is not None:
+            self.working.keep(ev, self.archive, self.region.centre)
+        return self.reduce(ev)
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""

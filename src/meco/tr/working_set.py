@@ -15,6 +15,7 @@ All values are kept of the points of the archive, which is as long as MOST_NUMBE
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive, values_of
 from meco.tr.critical import max_critical
 from meco.tr.region import Region
-from meco.tr.tr_state import TrState
+
+if TYPE_CHECKING:
+    from meco.tr.tr_state import TrState
 
 MOST_WATCHED = 1000  # constraints of which every one is modelled
 LEAST_WORKING = 20  # inequalities of a working set, however many equalities there are
@@ -76,8 +79,9 @@ class WorkingSet:
         np.put_along_axis(close, self.index[:, None, :], -np.inf, axis=-1)
         return np.max(close, axis=-1, keepdims=True)
 
-    def keep(self, ev: Evaluation, rows: Array) -> None:
-        """Remember all values of points that the archive has put into these rows [B, k]."""
+    def keep(self, ev: Evaluation, archive: PointArchive, centre: Array) -> None:
+        """Remember all values of points that are added to the archive next, with these centres [B, D]."""
+        rows = rows_to_fill(archive, centre, ev.f.shape[1])
         np.put_along_axis(self.values, rows[..., None], values_of(ev), axis=1)
 
     def exchange(self, state: TrState, ev: Evaluation) -> None:

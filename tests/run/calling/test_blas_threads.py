@@ -19,6 +19,7 @@ from meco.run.calling.answers import Fault
 from meco.run.calling.blas_threads import count_blas_threads
 from meco.run.folder import run_folder as runfolder
 from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.log.recorded_answers import RecordedAnswers
 
 BEGUN = """
     import sys
@@ -85,9 +86,8 @@ def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monk
 def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed():
     entry = Entry(0, 0, 0, Fault.NONE, np.array([0.5, 2.0]), 1.0)
     for near, moved, taken in ((None, 1e-15, False), (1e-6, 1e-9, True), (1e-6, 1e-3, False)):
-        log = EvaluationLog(9)
+        log = EvaluationLog(9, unreplayed=RecordedAnswers([entry], None if near is None else np.full(2, near)))
         log.declare_constraints(0, 0)
-        log.unreplayed, log.same_within = {0: entry}, None if near is None else np.full(2, near)
         if taken:
             assert log.replay(0, entry.x + moved)
         else:

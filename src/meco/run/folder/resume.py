@@ -47,7 +47,7 @@ def resume_search(session: Session, content: bytes) -> ResumedSearch | None:
     if state is None:
         return None
     try:
-        log = session.log.fork(session.log.unreplayed[number] for number in range(state.covered))
+        log = session.log.fork(session.log.unreplayed.entries[number] for number in range(state.covered))
         if not log.constraints_checked or AnswerDigest().digest_first(log.entries, state.covered) != state.answers:
             return None
         caller = session.make_caller(log, state.batch)

@@ -237,7 +237,7 @@ class RunFolder:
         with self._guard_writing():
             self.log_file.flush()
             told_in_order = self.run_json["inputs"].get("asynchronous")  # then the order is part of what happened
-            if log.replay_done and not told_in_order and self.log_order != sorted(self.log_order):
+            if not log.unreplayed and not told_in_order and self.log_order != sorted(self.log_order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
                 self.log_order = sorted(entries)
                 self.log_file.rewrite(entries[n] for n in self.log_order)

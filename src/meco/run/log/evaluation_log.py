@@ -18,6 +18,7 @@ from meco.evaluations import Evaluations
 from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
 from meco.run.log.evaluations_builder import EvaluationsBuilder, stack_rows
+from meco.run.log.recorded_answers import RecordedAnswers
 
 
 class Entry(NamedTuple):
@@ -108,16 +109,14 @@ class EvaluationLog:
         self,
         budget: int = CONSTRAINT_VOTES,
         named_count: int | None = None,
-        unreplayed: dict[int, Entry] | None = None,
-        same_within: np.ndarray | None = None,
+        unreplayed: RecordedAnswers | None = None,
         events: Events = NO_EVENTS,
     ) -> None:
         self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
         self._declared = False  # whether the counts were given, and not learnt
         self._events = events
-        self.unreplayed: dict[int, Entry] = {} if unreplayed is None else unreplayed
-        self.same_within = same_within  # [D] how far apart points may lie that count as the same
+        self.unreplayed = RecordedAnswers() if unreplayed is None else unreplayed
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
@@ -138,11 +137,6 @@ class EvaluationLog:
         """Whether the constraints were compared with all of the first answers."""
         return self._vote.confirmed
 
-    @property
-    def replay_done(self) -> bool:
-        """Whether everything of an interrupted run has been given back."""
-        return not self.unreplayed
-
     def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
         self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq), True
@@ -150,8 +144,7 @@ class EvaluationLog:
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
         told = list(told)
-        rest = {number: entry for number, entry in self.unreplayed.items() if number not in {e.number for e in told}}
-        log = EvaluationLog(self._vote.size, self._vote.named_count, rest, self.same_within)
+        log = EvaluationLog(self._vote.size, self._vote.named_count, self.unreplayed.without(told))
         if self._declared:
             log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
@@ -169,19 +162,13 @@ class EvaluationLog:
         self.planned = number
 
     def replay(self, number: int, x: np.ndarray) -> bool:
-        """Enter the recorded answer of this number, if there is one for this point: whether there was."""
-        entry = self.unreplayed.pop(number, None)
+        """Enter the recorded answer of this number, if there is one: whether there was.
+
+        Raises InvalidInput where it was recorded at another point than x [D].
+        """
+        entry = self.unreplayed.pop(number, x)
         if entry is None:
             return False
-        same = entry.x.tobytes() == x.tobytes() or (
-            self.same_within is not None and (abs(entry.x - x) <= self.same_within).all()
-        )
-        if not same:
-            raise InvalidInput(
-                f"the run's log does not fit: evaluation {number} was made at another point than this search asks for "
-                "(other inputs, or another version of a library or number of its threads); start a new run with "
-                "evaluated=<the run's folder>"
-            )
         self.add_recorded(entry)
         return True
 

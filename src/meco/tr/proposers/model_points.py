@@ -13,7 +13,7 @@ from meco.tr.archive import PointArchive, as_evaluation
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
-from meco.tr.failure_avoidance import prefer_safe, safe_restart
+from meco.tr.failure_avoidance import safe_restart, shorten_risky_steps
 from meco.tr.failures import FailureModel
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import MERIT, Weights
@@ -144,7 +144,7 @@ def least_known(
     tries = xp.minimum(xp.maximum(2.0 * u - 1.0, sub.low[:, None, :]), sub.high[:, None, :])
     unit = (region.delta / local.spread)[:, None, None]
     if failures is not None:
-        tries = prefer_safe(tries, failures, region)
+        tries = shorten_risky_steps(tries, failures, region)
     if isinstance(needed, np.ndarray) and not needed.all():
         found = np.zeros((u.shape[0], count, u.shape[2]))
         found[needed] = _select_least_known(fit.of(needed), tries[needed], unit[needed], count)
