@@ -223,7 +223,11 @@ class Optimizer:
 
     @property
     def result(self) -> Result:
-        """The best point so far, also of an unfinished generation."""
+        """The best point so far, also of an unfinished generation; made anew with every access.
+
+        Before anything was told, and without evaluated= points, it is a placeholder: fun is nan, x a point inside the
+        bounds that nobody evaluated.
+        """
         history = self._search.loop.evaluator.history
         trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if self.nit else {}
         reason = "budget" if self.done else "running"

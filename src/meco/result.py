@@ -328,7 +328,10 @@ def _format_point(variables: Any, x: np.ndarray, labels: list[str], indent: int)
 
 
 def _format_value(value: Any, indent: int) -> str:
-    """A value as repr() shows it; constraints a line each, indented by so many spaces."""
+    """A field of a result as repr() shows it: str() of it, but constraints by name a line each.
+
+    Lines after the first are indented by so many spaces; a violated constraint says by how much.
+    """
     if isinstance(value, Mapping):
         rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)

@@ -206,7 +206,7 @@ def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
     assert np.all(variance(fit, 3.0 * rng.normal(size=(2, 7, 3))) > RIDGE)
 
 
-def test_the_explained_share_is_one_minus_the_errors_of_models_that_left_a_point_out(rng):
+def test_leave_one_out_r2_is_one_minus_the_errors_of_models_that_left_a_point_out(rng):
     prior, u, y = random_models(rng, runs=2), rng.normal(size=(2, 6, 4)), rng.normal(size=(2, 6, 2))
     _, fit = least_change(prior, u, y)
     errors, kept = np.empty_like(y), prior.multiplied(fit.kept)

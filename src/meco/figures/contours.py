@@ -9,12 +9,13 @@ import numpy as np
 ALONG = 401  # points of a diagonal that are looked at
 
 
-def contour_strokes(
+def contour_segments(
     x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where values [len(y), len(x)] cross a level: x and y of the ends of strokes, [K, 2] each.
+    """Where values [len(y), len(x)] cross a level: x and y of the ends of segments, [K, 2] each.
 
-    Every cell of the grid is two triangles, in which the values are linear; nan is crossed nowhere.
+    Every cell of the grid is two triangles, in which the values are linear; nan is crossed nowhere. Segments are not
+    joined to lines; K = 0 where no triangle is crossed.
     """
     corners = np.stack([*np.meshgrid(x, y), values - level], axis=-1)
     a, b, c, d = corners[:-1, :-1], corners[:-1, 1:], corners[1:, :-1], corners[1:, 1:]

@@ -46,7 +46,7 @@ NOT_KNOWN_WELL = "the points around it do not tell the slopes well enough"
 NOT_UNIQUE = "it repeats another limit, so that its own part cannot be told"
 
 
-class Limits(NamedTuple):
+class LimitMultipliers(NamedTuple):
     """Multipliers of constraints [C] and of the lower and upper ends of variables [2, D], nan where one is not told.
 
     residual is the length of r as a share of the gradient of f. reasons says why one is not told, by index: constraints
@@ -69,7 +69,7 @@ class Slopes(NamedTuple):
 
 def find_multipliers(
     u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
-) -> Limits:
+) -> LimitMultipliers:
     """Multipliers at the point `at` [D] of the unit cube with f, g and h in value [1 + C], from points u [n, D] and y.
 
     y [n, 1 + C] are values of the same functions, all of them finite. room [2, D] is how far `at` is from the lower and
@@ -104,12 +104,12 @@ def find_multipliers(
     return _agree(found) or _not_told(n_constraints, dim, TOO_FEW_POINTS)
 
 
-def _says_not_stationary(limits: Limits) -> bool:
+def _says_not_stationary(found: LimitMultipliers) -> bool:
     """Whether a set of points says of every limit that the search has not converged."""
-    return bool(limits.reasons) and all(reason == NOT_STATIONARY for reason in limits.reasons.values())
+    return bool(found.reasons) and all(reason == NOT_STATIONARY for reason in found.reasons.values())
 
 
-def _agree(found: list[Limits]) -> Limits | None:
+def _agree(found: list[LimitMultipliers]) -> LimitMultipliers | None:
     """What two sets of points or more tell, and none contradicts; None where there are no two."""
     if len(found) < 2:
         return None
@@ -126,7 +126,7 @@ def _agree(found: list[Limits]) -> Limits | None:
     fits = (count >= 2) & (high - low <= MOST_ERROR * np.abs(middle))
     prices = np.where(fits, middle, np.nan)
     reasons = {int(k): best.reasons.get(int(k), NOT_KNOWN_WELL) for k in np.flatnonzero(~fits)}
-    return Limits(prices[:n_constraints], prices[n_constraints:].reshape(2, -1), best.residual, reasons)
+    return LimitMultipliers(prices[:n_constraints], prices[n_constraints:].reshape(2, -1), best.residual, reasons)
 
 
 def _point_sets(count: int, dim: int) -> list[tuple[int, int]]:
@@ -168,15 +168,15 @@ def find_bases(offset: np.ndarray, rounds: int) -> np.ndarray:
     return turn
 
 
-def _not_told(n_constraints: int, dim: int, reason: str, residual: float = np.inf) -> Limits:
+def _not_told(n_constraints: int, dim: int, reason: str, residual: float = np.inf) -> LimitMultipliers:
     """No multiplier at all, and why."""
     every = dict.fromkeys(range(n_constraints + 2 * dim), reason)
-    return Limits(np.full(n_constraints, np.nan), np.full((2, dim), np.nan), residual, every)
+    return LimitMultipliers(np.full(n_constraints, np.nan), np.full((2, dim), np.nan), residual, every)
 
 
 def _try_points(
     u: np.ndarray, y: np.ndarray, room: np.ndarray, value: np.ndarray, n_ineq: int, usual_slope: float
-) -> Limits:
+) -> LimitMultipliers:
     """Multipliers from these points u [m, D] and changes y [m, 1 + C] alone."""
     n_constraints, dim = len(value) - 1, room.shape[1]
     fits = QuarticFits(u)
@@ -207,7 +207,7 @@ def _try_points(
     prices, residual, reasons = solved
     told = np.zeros(n_constraints + 2 * dim)
     told[index] = prices
-    return Limits(
+    return LimitMultipliers(
         told[:n_constraints],
         told[n_constraints:].reshape(2, dim),
         residual,

@@ -9,7 +9,7 @@ import numpy as np
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import LimitPrice
 from meco.run.function_source import make_box
-from meco.run.kkt import CLOSE, Limits, find_multipliers
+from meco.run.kkt import CLOSE, LimitMultipliers, find_multipliers
 from meco.run.request import Request
 
 ONE_PERCENT = 0.01
@@ -50,7 +50,7 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
 
 def _find_or_none(
     u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
-) -> Limits:
+) -> LimitMultipliers:
     """Multipliers, or none where the numbers are beyond arithmetic; f and each constraint in units of its spread."""
     scale = np.max(np.abs(y - value), axis=0, initial=0.0)
     scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
@@ -60,12 +60,12 @@ def _find_or_none(
         found = None
     if found is None:
         every = dict.fromkeys(range(len(value) - 1 + 2 * len(at)), "its values are too far apart")
-        return Limits(np.full(len(value) - 1, np.nan), np.full((2, len(at)), np.nan), np.inf, every)
+        return LimitMultipliers(np.full(len(value) - 1, np.nan), np.full((2, len(at)), np.nan), np.inf, every)
     return found._replace(constraints=found.constraints * scale[0] / scale[1:], bounds=found.bounds * scale[0])
 
 
 def _price_bounds(
-    request: Request, found: Limits, room: np.ndarray, slopes: np.ndarray, free: np.ndarray
+    request: Request, found: LimitMultipliers, room: np.ndarray, slopes: np.ndarray, free: np.ndarray
 ) -> list[LimitPrice]:
     """Prices of the bounds that the answer lies at; slopes [D] are dx / du there."""
     labels, prices = request.variables.labels(), []
@@ -81,7 +81,9 @@ def _price_bounds(
     return prices
 
 
-def _read_price(found: Limits, index: int, price: float, step: float) -> tuple[float | None, float | None, str]:
+def _read_price(
+    found: LimitMultipliers, index: int, price: float, step: float
+) -> tuple[float | None, float | None, str]:
     """Multiplier, what one percent brings, and the reason where there is none."""
     if index in found.reasons or not np.isfinite(price):
         return None, None, found.reasons.get(index, "its values are too far apart")

@@ -85,7 +85,10 @@ def make_result(
 
 
 def _describe_repeats(noisy: NoisyAnswer) -> dict[str, Any]:
-    """Calls of the answer, mean and standard error of f, and standard errors of the constraints."""
+    """What Result.repeated holds: calls of the answer, the mean of f, and standard deviations of one call.
+
+    "spread" is that of f, "constraint_spread" those of the constraints [C]: sqrt(calls) times errors of the means.
+    """
     return {
         "calls": noisy.calls,
         "mean": noisy.point.f,

@@ -46,34 +46,34 @@ RESTART_FACTOR, RESTART_LIMIT = 1.5, 0.1
 
 
 class StepChoice(NamedTuple):
-    """What a step is chosen from: the step that knows nothing of failures, its subproblem, the region, where failures
-    are to be expected, the merit at the centre [B], and what solve() is given, arrays [B, ...]."""
+    """What a step is chosen from, for each of B runs."""
 
-    step: Step
-    sub: Subproblem
+    step: Step  # that knows nothing of failures
+    sub: Subproblem  # which it solves
     region: Region
-    model: FailureModel
-    now: Array
-    given: Any
+    model: FailureModel  # of the failures around its centre
+    now: Array  # [B] merit at the centre
+    given: Any  # what solve() takes beside a subproblem: arrays [B, ...]
 
     def foreseen(self, step: Step) -> Array:
-        """The decrease of the merit that a step promises: [B]."""
+        """The decrease of the merit that the models foresee for a step: [B]; an increase is negative."""
         return self.now - merit(step.value, self.sub.n_ineq, step.weights)
 
     def logits_of(self, step: Step) -> Array:
-        """Log odds that a step fails: [B]."""
+        """Log odds that the point at the end of a step fails: [B]."""
         return self.model.logits((self.region.centre + self.region.reach * step.s)[:, None, :])[:, 0]
 
     @property
     def beside_border(self) -> Array:
-        """Runs [B] whose centre lies beside a border of what fails."""
+        """Runs [B] in which failures have places and, if a border was looked for, one was found beside the centre."""
         return self.model.local if self.model.border is None else self.model.local & self.model.border.there
 
 
 def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
-    """The step, or one that keeps off where evaluations fail, whichever promises most, and its subproblem.
+    """Of the step and those cut by planes, the one of largest (1), and the subproblem with its plane.
 
-    solve(subproblem, given) makes a step.
+    Only runs in which failures have places and the step fails with a probability above LEVELS[0] are solved again; the
+    others keep step and subproblem. solve(subproblem, given) makes a step.
     """
     doubtful = known.model.local & (known.logits_of(known.step) > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
     if not maybe_any(doubtful):
@@ -86,7 +86,7 @@ def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) 
 
 
 def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
-    """As weigh_failures(), of runs that are all in doubt."""
+    """As weigh_failures(), with every run solved again once for each of LEVELS."""
     xp, best, kept = namespace(known.now), known.step, known.sub
     here = known.model.logits(known.region.centre[:, None, :])[:, 0]
     most = _promise(known, best, here)
@@ -102,8 +102,12 @@ def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step])
 
 
 def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive) -> Array:
-    """Runs [B] that go beyond a border once, to see whether there is one: it takes nearly all of what the step would
-    bring, hardly any point clearly beyond it was tried, and the last point did not fail."""
+    """Runs [B] that take the step that knows nothing of failures, to see whether the border beside them is one.
+
+    All of this must hold: a border is beside the centre, the chosen step keeps less than TEST_SHARE of the decrease
+    that the other foresees, fewer than ENOUGH_TESTS points failed at more than CLEARLY_BEYOND logits, and the last
+    point did not fail.
+    """
     xp, border, whole = namespace(known.now), known.model.border, known.foreseen(known.step)
     little = known.foreseen(chosen) < TEST_SHARE * whole
     wanted = known.beside_border & (whole > 0.0) & little & (archive.failures_in_a_row(1) == 0)
@@ -115,7 +119,10 @@ def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive) 
 
 
 def _draw_back(known: StepChoice, step: Step, limit: Array) -> Step:
-    """A step, shortened where its end is above a limit of logits [B]."""
+    """The step; where its end is above a limit of logits [B], up to the last of WAY_POINTS on its way that is not.
+
+    They lie denser near the centre. Where all of them are above the limit, a very short step is left.
+    """
     xp, region = namespace(limit), known.region
     shares = xp.arange(1, WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
     shares = shares * shares * shares
@@ -150,7 +157,11 @@ def _last_safe(beyond: Array) -> Array:
 
 
 def _cut_step(known: StepChoice, level: Array, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
-    """The step of the same program beside planes, linearised where the way of the last one passes a level of logits."""
+    """The step whose end keeps to a level of logits [B] as planes tell, and its subproblem with the last plane.
+
+    Each of at most PLANES planes linearises the logits where the way of the last step passes the level, or is that of
+    the border. Where they have no slope there is no plane, and the step stays.
+    """
     step, cut, model, xp = known.step, known.sub, known.model, namespace(level)
     centre, reach = known.region.centre, known.region.reach
     shares = xp.arange(WAY_POINTS + 1, dtype=step.s.dtype, device=step.s.device)[None, :, None] / WAY_POINTS
@@ -180,7 +191,7 @@ def _cut_step(known: StepChoice, level: Array, solve: Callable[[Subproblem, Any]
 
 
 def choose_step(where: Array, new: Step, old: Step) -> Step:
-    """New steps of the runs [B] where it holds; weights and multipliers are those of the step."""
+    """The new step with its multipliers and weights w in the runs where [B] holds, the old one in others."""
     xp, wide = namespace(where), where[:, None]
     return Step(
         xp.where(wide, new.s, old.s),
@@ -192,6 +203,7 @@ def choose_step(where: Array, new: Step, old: Step) -> Step:
 
 
 def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
+    """The old subproblem with the new one's plane in the runs where [B] holds."""
     xp = namespace(where)
     return old._replace(
         normal=xp.where(where[:, None], new.normal, old.normal), distance=xp.where(where, new.distance, old.distance)
@@ -199,15 +211,20 @@ def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
 
 
 def radius_survives_failure(risk: Array, local: Array, archive: PointArchive) -> Array:
-    """Runs [B] whose region stays as it is should the step fail, by a probability risk [B]: it is risky, or failures
-    come by chance, local [B] says whether, and the last point did not fail. The next one keeps off, or goes beside it.
+    """Runs [B] whose radius does not shrink should the step fail, as it does with probability risk [B].
+
+    Where failures have places, local [B]: LEAST_KEPT_RISK < risk <= LIKELY, since the next step will keep off. Where
+    they come by chance: the last point did not fail.
     """
     return (~local & (archive.failures_in_a_row(1) == 0)) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
 
 
 def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:
-    """The step, halved for every failure in a row but the first, and shortened until no point that failed is where it
-    ends: the same call would fail again."""
+    """The step, halved for every failure in a row but the first, and kept off points that failed.
+
+    At most MOST_HALVINGS times. Then it is multiplied by SHORTENING, at most SHORTENINGS times, while its end lies
+    within SAME_SHARE of its length of a point that failed: the same call would fail again.
+    """
     xp, row = namespace(step.s), archive.failures_in_a_row(MOST_HALVINGS + 1)
     s = step.s * 0.5 ** xp.astype(xp.clip(row - 1, min=0), step.s.dtype)[:, None]
     apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
@@ -220,8 +237,10 @@ def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArc
 
 
 def leave_border(known: StepChoice, chosen: Step, region: Region) -> Region:
-    """The region, about to start again where the border of what fails leaves a step hardly any of what it would bring:
-    each further digit would cost failures."""
+    """The region; next_source is a restart where the chosen step keeps less than END_SHARE of the foreseen decrease.
+
+    Only beside a border, and where a step was to come next: each further digit would cost failures.
+    """
     whole, source = known.foreseen(known.step), region.next_source
     little = known.foreseen(chosen) < END_SHARE * whole
     ended = known.beside_border & (whole > 0.0) & little & (source == Source.STEP)
@@ -229,16 +248,17 @@ def leave_border(known: StepChoice, chosen: Step, region: Region) -> Region:
 
 
 def touches_failure(archive: PointArchive, region: Region) -> Array:
-    """Runs [B] whose centre lies beside an evaluation that failed: as near as the region is wide."""
+    """Runs [B] with a point that failed within BORDER_RADII sqrt(D) radii of the centre."""
     xp = namespace(region.delta)
     apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
     return xp.any(archive.failed & (total(apart * apart) < BORDER_RADII**2 * apart.shape[-1]), axis=-1)
 
 
 def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high: Array, runs: Array) -> Array:
-    """Numbers u [B, D] in (0, 1), or others evenly spread, whose point between low and high [B, D] hardly fails.
+    """Numbers in (0, 1) [B, D] whose point between low and high [B, D] is hardly likelier to fail than the safest.
 
-    Others are those of a Kronecker sequence that begins at u: no further numbers are drawn. Only some runs [B] need it.
+    Of runs [B] in which something failed they are the first such of RESTART_TRIES in a Kronecker sequence that begins
+    at u [B, D], so that nothing is drawn; of other runs u itself. Failures are measured in widths [B, D].
     """
     x, failed = recent_points(archive)
     if isinstance(u, np.ndarray):
@@ -252,7 +272,7 @@ def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high
 
 
 def _safest(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:
-    """As safe_restart(), of all runs, from points x [B, n, D] of which some failed [B, n]."""
+    """As safe_restart(), for all runs, from points x [B, n, D] that failed where [B, n] says so."""
     xp, dim = namespace(u), u.shape[-1]
     ratio = _golden_ratio(dim)
     k = xp.arange(RESTART_TRIES, dtype=u.dtype, device=u.device)[None, :, None]
@@ -266,7 +286,7 @@ def _safest(x: Array, failed: Array, width: Array, u: Array, low: Array, high: A
 
 
 def shorten_risky_steps(tries: Array, model: FailureModel, region: Region) -> Array:
-    """Steps [B, n, D], those likelier to fail than half of them drawn in towards the centre, which did not."""
+    """Steps [B, n, D] in radii; where failures have places, those with P(failure) > LIKELY are multiplied by 0.3."""
     xp = namespace(tries)
     risk = model.risks(region.centre[:, None, :] + region.reach[:, None, :] * tries)
     return xp.where((risk > LIKELY)[..., None] & model.local[:, None, None], 0.3 * tries, tries)

@@ -77,7 +77,10 @@ class Border(NamedTuple):
 
 
 def fit_border(archive: PointArchive, region: Region) -> Border:
-    """The border beside the centre, from the points nearest to it."""
+    """The border of each run, from points within the largest of NARROWER distances at which a plane parts them.
+
+    `there` is False where none does, and where no point failed, or none did not.
+    """
     found: Border | None = None
     for share in NARROWER:
         made = _fit_within(archive, region, share * BORDER_RADII * math.sqrt(region.centre.shape[-1]))
@@ -89,7 +92,10 @@ def fit_border(archive: PointArchive, region: Region) -> Border:
 
 
 def _fit_within(archive: PointArchive, region: Region, limit: float) -> Border:
-    """The border, from points within so many radii."""
+    """The border from at most NEAR_POINTS of either kind within `limit` radii of the centre.
+
+    The newest of these come before the nearest. Where there is no border, low is 0 and high 1.
+    """
     xp, (centre, reach) = namespace(region.centre), (region.centre, region.reach)
     apart = (archive.x - centre[:, None, :]) / reach[:, None, :]
     square = total(apart * apart)
@@ -116,7 +122,10 @@ def _fit_within(archive: PointArchive, region: Region, limit: float) -> Border:
 
 
 def _find_ways(g: Array, safe: Array, b: Array, bad: Array) -> tuple[Array, Array]:
-    """d_ij [B, n m, D] from points g [B, n, D] to b [B, m, D], and which count [B, n m]: 0 for others."""
+    """d_ij [B, n m, D] from points g [B, n, D] to b [B, m, D], and which count [B, n m].
+
+    Those of points that are not safe [B, n] or bad [B, m], or are the same point, do not count, and are 0.
+    """
     xp, (runs, n, dim), m = namespace(g), g.shape, b.shape[1]
     way = b[:, None, :, :] - g[:, :, None, :]
     length = xp.sqrt(total(way * way))
@@ -126,7 +135,7 @@ def _find_ways(g: Array, safe: Array, b: Array, bad: Array) -> tuple[Array, Arra
 
 
 def _fit_normal(ways: Array, some: Array) -> Array:
-    """n of eq. (1): [B, D]."""
+    """n of eq. (1) from ways [B, P, D] that count where some [B, P] holds: [B, D], 0 where none does."""
     xp, dim = namespace(ways), ways.shape[-1]
     weight = xp.astype(some, ways.dtype)
     weight = weight / bounded(total(weight), 1.0, math.inf)[:, None]
@@ -141,7 +150,7 @@ def _fit_normal(ways: Array, some: Array) -> Array:
 
 
 def _split(normal: Array, u: Array) -> tuple[Array, Array, Array]:
-    """p, r [B, n] and e [B, n, D] of points u [B, n, D]; e is 0 on the normal."""
+    """p, r [B, n] and e [B, n, D] with u = p normal + r e, of points u [B, n, D]; e is 0 where r is."""
     xp, p = namespace(u), (u @ normal[..., None])[..., 0]
     across = u - p[..., None] * normal[:, None, :]
     r = xp.sqrt(total(across * across))
@@ -149,7 +158,10 @@ def _split(normal: Array, u: Array) -> tuple[Array, Array, Array]:
 
 
 def _turns(normal: Array, ways: Array, e: Array, bend: Array) -> tuple[Array, Array]:
-    """tau- and tau+ towards directions e [B, n, D], farther apart by a bend [B, n]: [B, n] each."""
+    """tau- < 0 and tau+ > 0 towards directions e [B, n, D]: [B, n] each.
+
+    Both are between LEAST_TURN and MOST_TURN in size, and then larger by a bend [B, n].
+    """
     xp = namespace(e)
     along = bounded((ways @ normal[..., None])[:, None, :, 0], 0.0, 1.0)  # [B, 1, P]
     across = e @ ways.mT  # [B, n, P]

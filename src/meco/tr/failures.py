@@ -71,11 +71,11 @@ class FailureModel(NamedTuple):
     border: Border | None = None  # beside the centre of a region; None: of no region
 
     def logits(self, x: Array) -> Array:
-        """Log odds of failure at points x [B, n, D]: [B, n]; the same everywhere where failures come by chance."""
+        """Log odds of failure at points x [B, n, D]: [B, n]; those of the rate where failures come by chance."""
         return namespace(x).where(self.local[:, None], self.place_logits(x), _logit(self.rate)[:, None])
 
     def place_logits(self, x: Array) -> Array:
-        """Eq. (3), or that of the border beside the centre."""
+        """Eq. (3) at points x [B, n, D], in runs that have a border eq. (2) of failure_border.py: [B, n]."""
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
         square = _squares(v, self.u)
         cross = _covariance(square, xp.where(self.length > 0.0, self.length, 1.0), self.amplitude)  # [B, n, m]
@@ -87,15 +87,15 @@ class FailureModel(NamedTuple):
         return found
 
     def risks(self, x: Array) -> Array:
-        """Probabilities of failure at points x [B, n, D]: [B, n]."""
+        """Probabilities of failure at points x [B, n, D]: [B, n]; the rate where failures come by chance."""
         return _probability(self.logits(x))
 
     def place_risks(self, x: Array) -> Array:
-        """The same, as if failures had places."""
+        """Probabilities of failure at points x [B, n, D] as if failures had places in every run: [B, n]."""
         return _probability(self.place_logits(x))
 
     def slope(self, x: Array, size: Array) -> Array:
-        """Of the logits at one point x [B, D], by differences of a small share of size [B, D]: [B, D]."""
+        """Gradient of logits() at x [B, D], by central differences of DIFFERENCE times size [B, D]: [B, D]."""
         xp = namespace(x)
         step = DIFFERENCE * size
         moves = step[:, None, :] * identities(1, x.shape[-1], x)
@@ -109,7 +109,8 @@ def fit_failures(
 ) -> FailureModel:
     """The most likely (3) of points x [B, m, D] of which some failed [B, m]; those not taken [B, m] tell nothing.
 
-    Distances are measured in units [B, D]. scale is l and A [B] where these were found before.
+    Distances are measured from a centre [B, D] in units [B, D]. scale is l and A [B] where these were found before;
+    None: the most likely of LENGTHS and STEEPNESS.
     """
     xp = namespace(x)
     weight, t = xp.astype(taken, x.dtype), xp.astype(failed, x.dtype)
@@ -139,7 +140,10 @@ def fit_failures(
 
 
 def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, amplitude: Array) -> tuple[Array, ...]:
-    """(4) [B], a and m [B, m], (K + W^-1)^-1 [B, m, m] of one length and amplitude [B]."""
+    """(4) [B], a and m [B, m], (K + W^-1)^-1 [B, m, m] of one length and amplitude [B].
+
+    square [B, m, m]: squared distances; t and weight [B, m]: 1 or 0, whether a point failed and whether it counts.
+    """
     xp, m = namespace(t), t.shape[1]
     kernel = _covariance(square, length, amplitude)
     z = prior[:, None] + 0.0 * t
@@ -168,7 +172,10 @@ def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, am
 
 
 def _missed(square: Array, here: Array, failed: Array, taken: Array) -> Array:
-    """The last two terms of eq. (3), by squared distances [B, n, m] to points with m [B, m]: [B, n]."""
+    """The last two terms of eq. (3), by squared distances [B, n, m] to points with m in here [B, m]: [B, n].
+
+    Where no point of one kind counts, only the term of the other is there.
+    """
     xp = namespace(square)
     off, near = [], []
     for of_kind, missed in (
@@ -198,12 +205,12 @@ def _covariance(square: Array, length: Array, amplitude: Array) -> Array:
 
 
 def _moderated(mean: Array, variance: Array) -> Array:
-    """Eq. (2)."""
+    """Eq. (2) of means and variances of one shape; negative variances, from rounding, count as 0."""
     return mean / namespace(mean).sqrt(1.0 + 0.125 * math.pi * bounded(variance, 0.0, math.inf))
 
 
 def _choose(where: Array, new: Array, old: Array) -> Array:
-    """New values of the runs [B] where it holds."""
+    """New values [B, ...] in the runs where [B] holds, old ones in others."""
     xp = namespace(where)
     return xp.where(xp.reshape(where, (where.shape[0], *([1] * (new.ndim - 1)))), new, old)
 
@@ -219,10 +226,11 @@ def _logit(p: Array) -> Array:
 def fit_nearby(
     archive: PointArchive, centre: Array, width: Array, points: int, scale: tuple[Array, Array], due: bool
 ) -> FailureModel:
-    """From the points nearest to the centre [B, D], in widths [B, D]: so many that failed, and as many that did not.
+    """The model of the points nearest to the centre [B, D], by distances in widths [B, D].
 
-    The newest that failed are among them wherever they lie: a step to the same place would be as near as they are.
-    scale is l and A [B] as they were found before; they are found anew where they are 0 or that is due.
+    They are `points` that failed and as many that did not, fewer where there are not so many, and of the newest
+    RECENT_POINTS those that failed wherever they lie: a step to the same place would be as near as they are. scale is l
+    and A [B] as they were found before; they are found anew where they are 0 or that is due, on a device always.
     """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
@@ -246,7 +254,7 @@ def fit_nearby(
 
 
 def _no_failures(x: Array, taken: Array, centre: Array, width: Array) -> FailureModel:
-    """Of runs in which nothing failed: no place, and no rate."""
+    """The model of runs in which nothing failed: failures have no places, and a rate of 0.001."""
     xp, none = namespace(x), zeros_like(x[:, 0, 0])
     flat, square = zeros_like(x[..., 0]), zeros_like(x[..., 0])[:, :, None] + zeros_like(x[..., 0])[:, None, :]
     return FailureModel(
@@ -256,13 +264,13 @@ def _no_failures(x: Array, taken: Array, centre: Array, width: Array) -> Failure
 
 
 def recent_points(archive: PointArchive) -> tuple[Array, Array]:
-    """The newest points of an archive [B, n, D], and which of them failed [B, n]: enough to tell of the whole box."""
+    """The last GLOBAL_POINTS rows of an archive [B, n, D], and which of them failed [B, n]; rows not filled are inf."""
     first = max(0, archive.x.shape[1] - GLOBAL_POINTS)
     return archive.x[:, first:, :], archive.failed[:, first:]
 
 
 def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
-    """From points x [B, n, D] all over the box, in widths [B, D]: for places that are far from any centre."""
+    """The model of points x [B, n, D] all over the box, in widths [B, D]; rows that are not finite do not count."""
     xp = namespace(width)
     taken = xp.isfinite(total(x))
     centre = zeros_like(width) + 0.5
@@ -271,8 +279,11 @@ def fit_everywhere(x: Array, failed: Array, width: Array) -> FailureModel:
 
 
 def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Array:
-    """Evidence [B] that failures have places, after a point that was to fail by a probability risk [B], or by the rate
-    [B] of them all, did so or not [B]: the sum of the differences of log p."""
+    """Evidence [B] that failures have places, after one more point failed or not [B].
+
+    It grows by log p of what happened by the probability risk [B] that places gave, less that by the rate [B] of all
+    points, and stays within MOST_EVIDENCE of 0. Risks are cut at LEAST_RISK, the rate at MOST_CHANCE.
+    """
     xp, rate = namespace(risk), bounded(rate, 0.0, MOST_CHANCE)
     risk = bounded(risk, LEAST_RISK, 1.0 - LEAST_RISK)
     gained = xp.where(failed, xp.log(risk / rate), xp.log((1.0 - risk) / (1.0 - rate)))
@@ -280,9 +291,10 @@ def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Ar
 
 
 def decide_local(model: FailureModel, evidence: Array, archive: PointArchive) -> FailureModel:
-    """The model, its failures by chance or by place as what was foreseen of former points tells, evidence [B].
+    """The model with `local` overruled by evidence [B] beyond ENOUGH_EVIDENCE, for places or against them.
 
-    Right after two failures in a row they have a place: by chance that is seldom.
+    Right after two failures in a row they have places whatever the evidence: by chance that is seldom. Runs in which
+    nothing failed have none.
     """
     local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE)
     local = (local | (archive.failures_in_a_row(2) == 2)) & (model.rate > 1e-3)

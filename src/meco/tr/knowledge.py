@@ -104,7 +104,7 @@ def describe_search(task: Task, state: TrState, default_theta: Array) -> dict[st
     }
     every = namespace(delta).zeros_like(delta)
     return {
-        **_know_points(state, state.strategy.pending),
+        **_describe_points(state, state.strategy.pending),
         **{name: every + value for name, value in same.items()},
         "default_share": default_share(region),
         "r2_f": state.r2[0],
@@ -113,7 +113,7 @@ def describe_search(task: Task, state: TrState, default_theta: Array) -> dict[st
     }
 
 
-def _know_points(state: TrState, pending: PendingGeneration) -> dict[str, Any]:
+def _describe_points(state: TrState, pending: PendingGeneration) -> dict[str, Any]:
     """What points, region, counts and strategy say."""
     archive, region = state.archive, state.region
     xp, delta, ev = namespace(archive.x), region.delta, archive.evaluation()

@@ -36,16 +36,14 @@ EXACT_VARIABLES = 150  # up to which all eigenvalues are found
 DIRECTIONS = 60  # beyond: dimensions of the Krylov space
 LEAST_BEND = 1e-6  # curvature of a direction, in units of the mean: a program without any has corners
 LEAST_REST = 1e-3  # the same of all directions that are not looked at
-FIRST_PENALTY, PENALTY_GROWTH = (
-    100.0,
-    30.0,
-)  # rho in units of the curvature, and what an update of the duals makes of it
+FIRST_PENALTY = 100.0  # rho in units of the curvature
+PENALTY_GROWTH = 30.0  # its factor with every update of the duals, up to PENALTY
 TOLERANCE, LOOSE_TOLERANCE = 1e-8, 1e-2  # of the optimality conditions; before rho has grown
 MAX_SOLVES = 100
 
 
 class Curvature(NamedTuple):
-    """Eq. (3): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
+    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
 
     directions: np.ndarray
     along: np.ndarray
@@ -53,11 +51,11 @@ class Curvature(NamedTuple):
     size: float
 
     def times(self, s: np.ndarray) -> np.ndarray:
-        """H s of s [D]."""
+        """H s of a vector s [D]: [D]."""
         return self.rest * s + self.directions @ ((self.along - self.rest) * (self.directions.T @ s))
 
     def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
-        """Eq. (2) for right [D], variables that bounds hold [D], and active rows a [n, D]."""
+        """d [D] of eq. (2) for a right-hand side [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
         q = self.directions
         if q.shape[0] == q.shape[1]:
             made = (q * self.along) @ q.T + rho * (a.T @ a)
@@ -72,7 +70,11 @@ class Curvature(NamedTuple):
 
 
 def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
-    """|H| of Hessians [B, D, D], one for each run, where it matters for a slope [B, D]."""
+    """Eq. (1) of Hessians [B, D, D], one for each run, in the Krylov space of its slope [B, D].
+
+    Up to EXACT_VARIABLES all directions are there. nan counts as 0, huge numbers are cut, and no curvature is below
+    LEAST_BEND of the mean.
+    """
     found = []
     for h, g in zip(0.5 * (hessian + hessian.mT), slope):
         if not np.abs(h).max(initial=0.0) < OVERFLOWING_CURVATURE:  # nan too
@@ -88,7 +90,11 @@ def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
 
 
 def find_ritz_pairs(h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues [r] and vectors [D, r] of h [D, D] in the Krylov space of g [D] (Lanczos, all kept orthogonal)."""
+    """Eigenvalues [r] and vectors [D, r] of h [D, D] in the Krylov space of g [D] (Lanczos, all kept orthogonal).
+
+    r is DIRECTIONS, which must be at most D. Where the space ends early, or g is 0 or not finite, it goes on from a
+    fixed direction.
+    """
     q, image = np.zeros((DIRECTIONS, len(g))), np.zeros((DIRECTIONS, len(g)))
     size, count = float(np.sqrt((h * h).sum())), 0
     new = g if np.isfinite(g).all() else np.zeros_like(g)
@@ -112,7 +118,7 @@ def find_ritz_pairs(h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def solve_large_program(
     bent: list[Curvature], slope: Array, rows: Rows, low: Array, high: Array, duals: Array
 ) -> tuple[Array, Array]:
-    """As solve_program() of program.py, in NumPy and run by run."""
+    """As solve_program() of program.py, in NumPy and run by run: steps [B, D] within low and high, and duals [B, C]."""
     made = [
         _solve_one(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], duals[b])
         for b, h in enumerate(bent)
@@ -124,7 +130,10 @@ def solve_large_program(
 def _solve_one(
     h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, duals: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """s [D] and the duals of the rows [C], by the method of multipliers: see program.py."""
+    """s [D] and the duals of the rows [C] by the method of multipliers of program.py, after at most MAX_SOLVES solves.
+
+    duals [C] are those to begin with. The answer may lie outside of bounds by a rounding; the caller clips it.
+    """
     dim, a, rho, last = len(slope), rows.matrix, FIRST_PENALTY * h.size, PENALTY * h.size
     price = np.concatenate([np.full(dim, np.inf), rows.price])
     lower, upper, most = np.concatenate([low, rows.low]), np.concatenate([high, rows.high]), price / rho

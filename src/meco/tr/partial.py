@@ -2,7 +2,7 @@
 
 Functions that are known at the same points share a fit. Of points whose objective or constraints are missing the
 others teach their models all the same. The centre is the best of the answers that tell most: a whole one as long as
-there is one, before that one that came to the latest stage. In NumPy, of one run.
+there is one, before that one that came to the latest stage. In NumPy, of one run: B is 1 throughout.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin
 
 
 class KnownPart(NamedTuple):
-    """The points of an archive that tell of some functions, as nearest_points() reads them."""
+    """An archive as nearest_points() reads it: x [1, n, D], y [1, n, F]; failed [1, n] where functions are missing."""
 
     x: np.ndarray
     y: np.ndarray
@@ -41,7 +41,7 @@ class KnownPart(NamedTuple):
 
 
 def group_functions(missing: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Functions that are missing at the same points: their columns, and these points [n], from missing [n, F]."""
+    """Functions grouped by the points where they are missing [n, F]: the columns and the mask [n] of each group."""
     columns: dict[bytes, list[int]] = {}
     for j in range(missing.shape[1]):
         columns.setdefault(missing[:, j].tobytes(), []).append(j)
@@ -49,7 +49,10 @@ def group_functions(missing: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def choose_centre(archive: PointArchive, region: Region) -> tuple[int, np.ndarray]:
-    """The row of the centre, the best of the answers that tell most, and whether the run [1] knows none at all."""
+    """The row of the best of the answers that tell of most functions, and whether the run [1] has no answer at all.
+
+    Failed ones and those of earlier restarts do not count, unless there are no others: then the row means nothing.
+    """
     left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
     told = _count_told(archive.missing, left_out)
     key = MERIT.values(archive.evaluation(), region.weights)
@@ -57,12 +60,12 @@ def choose_centre(archive: PointArchive, region: Region) -> tuple[int, np.ndarra
 
 
 def _count_told(missing: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-    """Of how many functions each answer tells, [1, n] of missing [1, n, F]; -1 where it is left out [1, n]."""
+    """The number of functions that each answer tells: missing [1, n, F] -> [1, n]; -1 where it is left out [1, n]."""
     return np.where(left_out, -1, np.sum(~missing, axis=-1))
 
 
 def values_at(archive: PointArchive, row: int) -> np.ndarray:
-    """Values [1, F] at a row; of functions that are not known there, those of the nearest point that knows them."""
+    """Values [1, F] at a row; a function missing there has that of the nearest point that tells it, or 0."""
     missing, value = archive.missing[0], archive.y[:, row].copy()
     far = np.sum((archive.x[0] - archive.x[0][row]) ** 2, axis=1)
     for j in np.flatnonzero(missing[row]):
@@ -85,7 +88,10 @@ class PartFit(NamedTuple):
 def fit_known_parts(
     archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: np.ndarray
 ) -> tuple[Region, LocalFit]:
-    """As fit_models() does, of an archive with gaps; what LocalFit says of the fit is of that of f."""
+    """As fit_models(), for an archive with gaps: each group of functions has a fit of its own.
+
+    fit, spread and farthest of LocalFit are those of the group of f. Models are 0 where one of them is not finite.
+    """
     row, blind = choose_centre(archive, region)
     centre = np.where(blind[:, None], 0.5, archive.x[:, row])
     value = values_at(archive, row)
@@ -115,7 +121,10 @@ def _fit_part(
     archive: PointArchive, region: Region, columns: np.ndarray, gaps: np.ndarray, centre: np.ndarray, value: np.ndarray,
     points: int, values_in_force: ControlValues, rough: np.ndarray,
 ) -> PartFit:  # fmt: skip
-    """Functions in these columns, fitted to the nearest points but those with gaps [n]."""
+    """Fit the functions in these columns to the points nearest to the centre [1, D], without those with gaps [n].
+
+    value [1, F] is that at the centre.
+    """
     width = region.width_in_force
     known = KnownPart(archive.x, archive.y, gaps[None])
     few = _count_near(archive, gaps, centre[0], width[0], points)
@@ -130,7 +139,9 @@ def _fit_part(
 
 
 def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, width: np.ndarray, points: int) -> int:
-    """How many points a function that is missing at some [n] is fitted to: no farther ones than others have.
+    """How many points a function that is missing at gaps [n] is fitted to: at least D + 2, at most `points`.
+
+    Between these, as many as lie within WIDER times the distance of the `points`-th point of all.
 
     A model that met values far away, for want of near ones, would be wrong where the search is.
     """
@@ -141,15 +152,18 @@ def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, wid
 
 
 def keep_off_gaps(margin: np.ndarray, models: Models) -> np.ndarray:
-    """Margins [1, C] with which a step does not end just outside of a constraint, where f would not be told.
+    """Margins [1, C], at least OFF_GAPS of what each constraint changes by across the region.
 
-    models are in units of the region, with which the margins shrink.
+    So a step does not end just outside of one, where f would not be told. models are in units of the region.
     """
     return np.maximum(margin, OFF_GAPS * np.sqrt(np.sum(models.gradient[:, 1:, :] ** 2, axis=-1)))
 
 
 def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive) -> Expectation:
-    """What was expected of points, with a step that went just outside not to be judged, a few times in a row.
+    """The expectation; a step that went just outside becomes a geometry point, so that it is not judged.
+
+    That is a step whose answer has gaps and is over no constraint by more than NEAR_MISS of its change across the
+    region, while fewer than MOST_EXCUSED answers with gaps came in a row before.
 
     Its f is not told, so that nothing says whether it was good; the models of its constraints are better for it, and
     the next step from the same centre will keep them.
@@ -164,9 +178,10 @@ def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive)
 
 
 def judge_told(merits: np.ndarray, made: Expectation, ev: Evaluation, archive: PointArchive) -> np.ndarray:
-    """Merits [1, k] of answers with gaps beside a centre that tells of so many functions: archive is without them.
+    """Merits [1, k] as a step is judged, where answers have gaps; the archive must not hold these answers yet.
 
-    One that tells less is no better, whatever it leaves out; one that tells more is as good as was foreseen.
+    One that tells of fewer functions than the best-told before is no better than the centre, whatever it leaves out;
+    one that tells of more is as good as was foreseen. Failed ones stay as they are.
     """
     if ev.partial is None:
         return merits
@@ -178,12 +193,15 @@ def judge_told(merits: np.ndarray, made: Expectation, ev: Evaluation, archive: P
 
 
 def violation_share(made: Expectation, ev: Evaluation) -> np.ndarray:
-    """By how much the first answer is over each constraint [C], in units of what that changes by across the region."""
+    """Violation of each constraint by the first answer [C], in units of what it changes by across the region."""
     return ev.c[0, 0] / made.change[0]
 
 
 def fill_expected(y: np.ndarray, ev: Evaluation, expected: np.ndarray) -> np.ndarray:
-    """Values y [1, k, F] of answers, with what was expected [1, F] for what they do not tell: no error is seen."""
+    """Values y [1, k, F] of answers, with the expected ones [1, F] for what they do not tell: no error is seen.
+
+    Of failed answers y stays as it is.
+    """
     if ev.partial is None:
         return y
     return np.where(np.isnan(ev.partial) & ~ev.failed[..., None], expected[:, None, :], y)

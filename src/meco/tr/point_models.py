@@ -36,7 +36,7 @@ class PointModels(NamedTuple):
 
     @classmethod
     def zero(cls, shape: tuple[int, int, int], size: int) -> PointModels:
-        """Models of which nothing is known; shape is (B, F, D), and size the number of points that will be fitted."""
+        """Models that are 0 everywhere; shape is (B, F, D), and size the most points that will be fitted."""
         runs, functions, dim = shape
         kept = int(dim <= MOST_REMEMBERED)
         return cls(
@@ -47,7 +47,7 @@ class PointModels(NamedTuple):
         )
 
     def cleared(self, where: Array) -> PointModels:
-        """The same, but nothing known where [B] holds."""
+        """Models that are 0 in the runs where [B] holds, and the same in others."""
         return PointModels(*(np.where(np.reshape(where, (-1, *(1,) * (part.ndim - 1))), 0.0, part) for part in self))
 
     def shifted(self, step: Array) -> PointModels:
@@ -61,7 +61,7 @@ class PointModels(NamedTuple):
         return PointModels(self.gradient * wide, self.points * wide, self.weights, hessian)
 
     def multiplied(self, share: Array) -> PointModels:
-        """Shares [B, F] of the functions."""
+        """Each function times its share [B, F]."""
         hessian = self.hessian * share[:, : self.hessian.shape[1], None, None]
         return PointModels(self.gradient * share[..., None], self.points, self.weights * share[..., None], hessian)
 
@@ -72,15 +72,15 @@ class PointModels(NamedTuple):
         return self.gradient + bent
 
     def change(self, step: Array) -> Array:
-        """What the functions change by at a step [B, D] from the centre: [B, F]."""
+        """Values at a step [B, D] from the centre, less those at the centre: [B, F]."""
         return self.change_by(step, self.slope(step))
 
     def change_by(self, step: Array, slope: Array) -> Array:
-        """The same where the slope [B, F, D] at the step is known."""
+        """As change(), where the slope [B, F, D] at the step is known: it costs D for each function."""
         return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
 
     def changes(self, u: Array) -> Array:
-        """The same at several points u [B, n, D]: [B, n, F]."""
+        """As change(), at several steps u [B, n, D]: [B, n, F]."""
         along = u @ self.points.mT  # [B, n, m]
         made = u @ self.gradient.mT + 0.5 * (along * along) @ self.weights.mT
         made[..., : self.hessian.shape[1]] += 0.5 * total((u[:, None] @ self.hessian) * u[:, None]).mT
@@ -93,41 +93,41 @@ class PointModels(NamedTuple):
         return made
 
     def sizes(self) -> Array:
-        """Root of the sum of squares of second derivatives of each function, which costs m^2 D: [B, F]."""
+        """Frobenius norms of the Hessians, at a cost of m^2 D: [B, F]."""
         products = self.points @ self.points.mT
         made = np.sqrt(np.maximum(total((self.weights @ (products * products)) * self.weights), 0.0))
         made[:, : self.hessian.shape[1]] = norm(self.hessian, (-2, -1))
         return made
 
     def first_size(self) -> Array:
-        """The same of f alone [B]; without a matrix of those along the variables only, which costs m D."""
+        """The Frobenius norm of the Hessian of f [B]; where that is no matrix, of its diagonal, at a cost of m D."""
         if self.hessian.shape[1]:
             return norm(self.hessian[:, 0], (-2, -1))
         return norm((self.weights[:, :1] @ (self.points * self.points))[:, 0])
 
     def gathered(self, few: CriticalFunctions) -> PointModels:
-        """The models of some functions, f the first of them."""
+        """The models of a few functions, f the first of them; its matrix is kept."""
         return self._replace(gradient=few.gather(self.gradient), weights=few.gather(self.weights))
 
     def with_rows(self, is_row: Array, gradient: Array) -> PointModels:
-        """Known gradients [1, F, D] and no curvature where is_row [1, F, 1] holds, never for f."""
+        """The models with gradients [1, F, D] and no curvature where is_row [1, F, 1] holds; it must not for f."""
         return self._replace(
             gradient=np.where(is_row, gradient, self.gradient), weights=np.where(is_row, 0.0, self.weights)
         )
 
     def summed(self, factors: Array) -> Array:
-        """The Hessian of the functions' sum, times factors [B, F]: [B, D, D]."""
+        """The Hessian of sum_k factor_k q_k, with factors [B, F]: [B, D, D]."""
         made = self.points.mT @ ((factors[:, None, :] @ self.weights).mT * self.points)
         return made + factors[:, :1, None] * self.hessian[:, 0] if self.hessian.shape[1] else made
 
     def dense(self) -> Quadratic:
-        """The same as matrices."""
+        """The same functions with a Hessian each, [B, F, D, D]."""
         made = self.points.mT[:, None] @ (self.weights[..., None] * self.points[:, None])
         made[:, : self.hessian.shape[1]] += self.hessian
         return Quadratic(self.gradient, made)
 
     def where(self, keep: Array, other: PointModels) -> PointModels:
-        """These models where keep [B] holds, the other's elsewhere."""
+        """These models in the runs where keep [B] holds, the other ones in others."""
         wide = [np.reshape(keep, (-1, *(1,) * (part.ndim - 1))) for part in self]
         return PointModels(*(np.where(k, one, two) for k, one, two in zip(wide, self, other)))
 
@@ -143,7 +143,11 @@ Models = Quadratic | PointModels
 def fit_points(
     prior: PointModels, u: Array, y: Array, tau: Array, eta: Sequence[Array], rough: Array
 ) -> tuple[PointModels, Fit]:
-    """As least_change() of quadratic.py, of models that have no matrices but that of f."""
+    """As least_change() of quadratic.py; only the Hessian of f may be a matrix.
+
+    u [B, m, D] and y [B, m, F]: steps from the centre and changes there. m is at most that of the prior; the models
+    are filled up with points and weights of 0. Of constraints nothing of the prior is kept.
+    """
     kept = prior.hessian.shape[1]
     p = np.zeros_like(y)
     if kept:

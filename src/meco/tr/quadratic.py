@@ -228,7 +228,8 @@ def variance(fit: Fit, v: Array) -> Array:
 def leave_one_out_r2(fit: Fit) -> Array:
     """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F].
 
-    What is kept of the previous model is that of all values, the one left out among them.
+    At most 1; negative where the mean predicts better than the model. Where all values are the same it is
+    1 - sum e_i^2. What is kept of the previous model is that of all values, the one left out among them.
     """
     xp, y = namespace(fit.y), fit.y
     diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))

@@ -40,7 +40,8 @@ ROUNDING = 1e-14  # share of a value below which its changes are noise
 class Subproblem(NamedTuple):
     """What a step solves: models in units of the radius, values [B, 1 + C] at the centre, and the box of steps [B, D].
 
-    normal [B, D] and distance [B]: the direction of a failed evaluation, and how far a step may go that way.
+    normal [B, D] and distance [B]: a plane beside failures, in radii, which steps s keep to: normal . s <= distance. Of
+    runs without one the distance is inf, and the normal 0.
     """
 
     models: Models

@@ -35,12 +35,18 @@ MOST_NUMBERS = 20_000_000  # values that are kept: 160 MB
 
 
 class WorkingSet:
-    """Which inequalities the searches of B runs see: index [B, K]; values [B, n, 1 + C] of the archive's points."""
+    """Which K inequalities the searches of B runs see, index [B, K], and all values of the archive's points.
+
+    scale [B, p] is s of eq. (1); values [B, capacity, 1 + C] has the rows of the archive, f first. NumPy only.
+    """
 
     remembers = ("index", "scale", "values")
 
     def __init__(self, dim: int, ev: Evaluation, tolerance: Array, capacity: int) -> None:
-        """From the first answers, tolerances [B or 1, C], and how many points the archive holds."""
+        """From the first answers, tolerances [B or 1, C], and how many points the archive may hold.
+
+        K is 4 D + 19 less the equalities, at least LEAST_WORKING. Failed answers tell nothing.
+        """
         runs, count, self.n_ineq = ev.g.shape
         size = max(LEAST_WORKING, max_critical(dim) - 1 - ev.h.shape[-1])
         self.tolerance = np.broadcast_to(tolerance, (runs, tolerance.shape[1]))  # [B, C]
@@ -55,21 +61,21 @@ class WorkingSet:
 
     @staticmethod
     def capacity(constraints: int, least: int, most: int) -> int:
-        """How many points an archive keeps: at least and at most so many."""
+        """How many points an archive keeps: as MOST_NUMBERS allow, but between least and most, and most wins."""
         return min(most, max(least, MOST_NUMBERS // (1 + constraints)))
 
     def _closeness(self, g: Array) -> Array:
-        """Eq. (1) of each constraint: g [B, n, p] -> [B, n, p]."""
+        """(g_i - tolerance_i) / s_i of each inequality: g [B, n, p] -> [B, n, p]."""
         return (g - self.tolerance[:, None, : self.n_ineq]) / self.scale[:, None, :]
 
     def reduce(self, ev: Evaluation) -> Evaluation:
-        """The evaluation as the search sees it: the working set, the rest as one, and the equalities."""
+        """The evaluation as the search sees it: g [B, n, K + 1] of the working set and the rest, and no gaps."""
         g = np.concatenate([np.take_along_axis(ev.g, self.index[:, None, :], axis=-1), self._rest(ev.g)], axis=-1)
         return replace(ev, g=g, partial=None)
 
     @property
     def tolerance_seen(self) -> Array:
-        """Tolerances of what the search sees, (1) having them already: [B, K + 1 + q]."""
+        """Tolerances of the constraints that the search sees, [B, K + 1 + q]; 0 for the rest: eq. (1) has them."""
         part, h = np.take_along_axis(self.tolerance, self.index, axis=-1), self.tolerance[:, self.n_ineq :]
         return np.concatenate([part, np.zeros((len(part), 1)), h], axis=-1)
 
@@ -85,7 +91,11 @@ class WorkingSet:
         np.put_along_axis(self.values, rows[..., None], values_of(ev), axis=1)
 
     def exchange(self, state: TrState, ev: Evaluation) -> None:
-        """Let what the new points violate outside of the working set in, and change the state to match."""
+        """Take the worst constraints that the new points violate into the working set, and change the state to match.
+
+        At most MOST_EXCHANGED of its places change, and none with a multiplier. ev has all constraints; failed answers
+        do not count.
+        """
         size = self.index.shape[1]
         g = np.where(ev.failed[..., None], -np.inf, ev.g)
         close = np.max(self._closeness(g), axis=1)
@@ -104,7 +114,7 @@ class WorkingSet:
         self._renew(state, changed)
 
     def _least_needed(self, state: TrState, b: int) -> np.ndarray:
-        """Places of the working set of run b without a multiplier, the farthest from being violated first."""
+        """Places [n] of the working set of run b without a multiplier, by closeness at the centre, least first."""
         size, region = self.index.shape[1], state.region
         row = int(np.argmin(np.sum((state.archive.x[b] - region.centre[b]) ** 2, axis=-1)))
         g = self.values[b, row, 1 + self.index[b]] - self.tolerance[b, self.index[b]]
@@ -113,7 +123,11 @@ class WorkingSet:
         return order[(region.multipliers[b, :size] == 0.0)[order]]
 
     def _renew(self, state: TrState, changed: Array) -> None:
-        """The state after working sets have changed in places [B, K]: values of the archive, nothing else known."""
+        """Change the state where places [B, K] of working sets have new constraints.
+
+        The archive gets their values; models, multipliers, weights, errors, roughness and noise of these and of the
+        rest begin anew.
+        """
         archive, some = state.archive, changed.any(axis=-1, keepdims=True)
         n = archive.count
         full = self.values[:, :n]
@@ -128,13 +142,13 @@ class WorkingSet:
         state.noise = state.noise._replace(deviation=np.where(gone, 0.0, state.noise.deviation))
 
     def _seen(self, full: Array) -> list[Array]:
-        """Constraints [B, n, K], [B, n, 1], [B, n, q] that the search sees of all values [B, n, 1 + C]."""
+        """What the search sees of all values [B, n, 1 + C]: working set [B, n, K], rest [B, n, 1], h [B, n, q]."""
         g, h = full[..., 1 : 1 + self.n_ineq], full[..., 1 + self.n_ineq :]
         return [np.take_along_axis(g, self.index[:, None, :], axis=-1), self._rest(g), h]
 
 
 def forget_columns(region: Region, gone: Array) -> Region:
-    """The region with nothing known of the constraints [B, C] that others have taken the places of."""
+    """The region with nothing known of the constraints where gone [B, C] holds: models 0, errors inf, weights 0."""
     kept = np.concatenate([np.ones((len(gone), 1)), np.where(gone, 0.0, 1.0)], axis=-1)
     weights = region.weights
     return region._replace(
@@ -146,7 +160,7 @@ def forget_columns(region: Region, gone: Array) -> Region:
 
 
 def rows_to_fill(archive: PointArchive, centre: Array, count: int) -> Array:
-    """The rows [B, k] that the archive will put so many points into."""
+    """The rows [B, count] that archive.add() will put so many points into, around centres [B, D]."""
     if archive.has_room(count):
         return np.broadcast_to(np.arange(archive.count, archive.count + count), (len(centre), count))
     return archive.farthest_rows(centre, count)

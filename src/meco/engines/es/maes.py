@@ -153,7 +153,10 @@ def native_size(dim: int) -> int:
 
 @fused
 def make_offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
-    """Points in the unit cube and the steps to them in the matrix's coordinates: z [B, N, D] -> x, d."""
+    """Points x and steps d = M z, without sigma, of standard normal numbers z [B, N, D]: [B, N, D] each.
+
+    x is mean + sigma d, reflected at the walls of the unit cube where it lies outside; d is not.
+    """
     xp = namespace(z)
     d = xp.matmul(z, xp.matrix_transpose(now.matrix))
     return fold(now.mean[:, None, :] + now.sigma[:, None, None] * d), d

@@ -110,12 +110,12 @@ class Episode:
         """
         if self._over:
             raise InvalidInput("no episode is running, or its last step failed: call reset() first")
-        before, wanted = self._summarize_step(), self._check_actions(actions)
+        before, wanted = self._summarize_now(), self._check_actions(actions)
         self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
         self._controller.steer({self.rule.decoder.control.name: wanted})
         self._add_trace_row()
         self._step_and_observe()
-        after = self._summarize_step()
+        after = self._summarize_now()
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
             r = self.reward(before, after, self.first_population, self._known)
@@ -183,8 +183,8 @@ class Episode:
         """What the runs found so far, one record each."""
         return list(self._evaluator.results(method, self.seeds))
 
-    def _summarize_step(self) -> StepSummary:
-        """What the reward compares, now: [B] each."""
+    def _summarize_now(self) -> StepSummary:
+        """What the reward compares, of the present population and the best score so far: [B] each."""
         return StepSummary(
             self.population_summary.f_best,
             self.population_summary.nu_bar,

@@ -1,7 +1,9 @@
 """Where the sensors of generated missions lie: none of these layouts is one of the sixteen missions (uav/layouts.py).
 
-A layout takes the random draws, the area [2] and a number of groups, and gives the start, the middles of
-the groups [G, 2] in the order of a sensible route, and the end. Each is mirrored at random.
+A layout takes the random draws, the area [2] in metres and a number G of groups, and gives the start [2], the middles
+of the groups [G, 2] in the order of a sensible route, and the end [2], in metres. Each is mirrored at random.
+
+*_places(rng, G) give the same before that, start, middles and end as rows [G + 2, 2], in shares of the area.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 from meco.problems.uav.layouts import Draw, Places
 
 
-def draw_rows(rng: Draw, count: int) -> np.ndarray:
+def rows_places(rng: Draw, count: int) -> np.ndarray:
     """Out along one row and back along another, the base between them."""
     out = -(-count // 2)
     x = np.concat([np.linspace(0.3, 0.85, out), np.linspace(0.85, 0.3, count - out)])
@@ -21,7 +23,7 @@ def draw_rows(rng: Draw, count: int) -> np.ndarray:
     return _between([0.05, 0.45], np.stack([x, y], axis=-1), [0.05, 0.55])
 
 
-def draw_spiral(rng: Draw, count: int) -> np.ndarray:
+def spiral_places(rng: Draw, count: int) -> np.ndarray:
     """From a corner around the middle and into it."""
     t = np.arange(count) / count
     angle = np.pi * (1.25 + 1.9 * t) + rng.uniform(-0.1, 0.1)
@@ -30,7 +32,7 @@ def draw_spiral(rng: Draw, count: int) -> np.ndarray:
     return _between([0.04, 0.04], places, [0.5, 0.5])
 
 
-def draw_outpost(rng: Draw, count: int) -> np.ndarray:
+def outpost_places(rng: Draw, count: int) -> np.ndarray:
     """All but one group in a part of the area, one far away from them, and back to where it began."""
     near = count - 1
     angle = np.linspace(-0.2, 1.2, near) * np.pi / 2
@@ -38,14 +40,14 @@ def draw_outpost(rng: Draw, count: int) -> np.ndarray:
     return _between([0.08, 0.08], np.concat([places[: near // 2], [[0.88, 0.86]], places[near // 2 :]]), [0.14, 0.04])
 
 
-def draw_bend(rng: Draw, count: int) -> np.ndarray:
+def bend_places(rng: Draw, count: int) -> np.ndarray:
     """Along a river that bends one way and then the other, upwards."""
     t = (np.arange(count) + 0.5) / count
     places = np.stack([0.5 + 0.36 * np.sin(2 * np.pi * t + rng.uniform(-0.3, 0.3)), 0.12 + 0.76 * t], axis=-1)
     return _between([0.15, 0.03], places, [0.15, 0.97])
 
 
-def draw_fork(rng: Draw, count: int) -> np.ndarray:
+def fork_places(rng: Draw, count: int) -> np.ndarray:
     """Up a stem and out on one branch, then over to the end of the other."""
     stem = max(1, count // 3)
     branch = -(-(count - stem) // 2)
@@ -56,7 +58,7 @@ def draw_fork(rng: Draw, count: int) -> np.ndarray:
     return _between([0.5, 0.04], np.concat(places), [0.9, 0.3])
 
 
-def draw_cross(rng: Draw, count: int) -> np.ndarray:
+def cross_places(rng: Draw, count: int) -> np.ndarray:
     """Along one arm of a cross to the other side, then down its second arm."""
     across = -(-count // 2)
     first = np.stack([np.linspace(0.14, 0.86, across), np.full(across, 0.5)], axis=-1)
@@ -64,14 +66,14 @@ def draw_cross(rng: Draw, count: int) -> np.ndarray:
     return _between([0.03, 0.42], np.concat([first, second]), [0.58, 0.03])
 
 
-def draw_shore(rng: Draw, count: int) -> np.ndarray:
+def shore_places(rng: Draw, count: int) -> np.ndarray:
     """Along two neighbouring sides of the area, the far corner left empty."""
     t = 2.0 * (np.arange(count) + 0.5) / count
     x, y = np.where(t < 1.0, 0.13, 0.13 + 0.75 * (t - 1.0)), np.where(t < 1.0, 0.88 - 0.75 * t, 0.13)
     return _between([0.3, 0.95], np.stack([x, y], axis=-1), [0.95, 0.3])
 
 
-def draw_fan(rng: Draw, count: int) -> np.ndarray:
+def fan_places(rng: Draw, count: int) -> np.ndarray:
     """A fan out of a corner, alternately near to it and far from it."""
     angle = np.linspace(0.04, 0.96, count) * np.pi / 2
     radius = np.where((np.arange(count) + rng.integers(2)) % 2, 0.85, 0.42)
@@ -84,11 +86,14 @@ def _between(start: list[float], middles: np.ndarray, end: list[float]) -> np.nd
     return np.concat([[start], middles, [end]])
 
 
-def _make_layout(draw: Callable[[Draw, int], np.ndarray]) -> Callable[[Draw, np.ndarray, int], Places]:
-    """A layout in metres: the places moved a little, mirrored and turned over as the draws say."""
+def _layout_function(places_of: Callable[[Draw, int], np.ndarray]) -> Callable[[Draw, np.ndarray, int], Places]:
+    """A function layout(rng, area, G) that moves places a little, and mirrors and turns them over as the draws say.
+
+    places_of(rng, G) gives them [G + 2, 2] in shares of the area; the function's are in metres.
+    """
 
     def layout(rng: Draw, area: np.ndarray, count: int) -> Places:
-        places = draw(rng, count)
+        places = places_of(rng, count)
         places[1:-1] += rng.uniform(-0.04, 0.04, (count, 2))
         places = np.clip(places, 0.02, 0.98)
         places = np.where(rng.random(2) < 0.5, 1.0 - places, places)
@@ -100,15 +105,15 @@ def _make_layout(draw: Callable[[Draw, int], np.ndarray]) -> Callable[[Draw, np.
 
 
 LAYOUTS = {
-    name: _make_layout(draw)
-    for name, draw in {
-        "rows": draw_rows,
-        "spiral": draw_spiral,
-        "outpost": draw_outpost,
-        "bend": draw_bend,
-        "fork": draw_fork,
-        "cross": draw_cross,
-        "shore": draw_shore,
-        "fan": draw_fan,
+    name: _layout_function(places_of)
+    for name, places_of in {
+        "rows": rows_places,
+        "spiral": spiral_places,
+        "outpost": outpost_places,
+        "bend": bend_places,
+        "fork": fork_places,
+        "cross": cross_places,
+        "shore": shore_places,
+        "fan": fan_places,
     }.items()
 }
