@@ -10,13 +10,13 @@ from meco.core.arrays import Array, bounded, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
-X, Y, FAILED, RESTART = range(4)  # positions in PointArchive._arrays; saved searches hold them
+X, Y, FAILED, RESTART, NUMBER = range(5)  # positions in PointArchive._arrays; saved searches hold them
 LARGEST_VALUE = 1e100  # beyond which values are as bad: what models make of them must not overflow
-EMPTY_ROW = (np.inf, 0.0, True, 0)  # what a row that is not filled yet holds, by position
+EMPTY_ROW = (np.inf, 0.0, True, 0, -1)  # what a row that is not filled yet holds, by position
 
 
 class PointArchive:
-    """Points x [B, n, D] in the unit cube, their values, and the restart [B, n] that each belongs to.
+    """Points x [B, n, D] in the unit cube, their values, the restart [B, n] that each belongs to, and its number.
 
     Runs in lockstep have equally many. Once all rows are filled, the newest point replaces the one farthest from
     the centre. On a device n counts rows: those not filled yet hold failed points infinitely far away.
@@ -31,7 +31,7 @@ class PointArchive:
         self.on_host = isinstance(x, np.ndarray)
         self.partial = False  # whether some values are known of a point, and others not
         self.intact = ev.intact  # whether every point is known not to have failed
-        self._arrays = list(_point_columns(x, ev, restart_index))
+        self._arrays = [*_point_columns(x, ev, restart_index), _number_points(restart_index, x.shape[1], 0)]
         self._next = namespace(x).full(
             (1, 1), self.count, dtype=restart_index.dtype, device=x.device
         )  # next row to fill
@@ -46,7 +46,9 @@ class PointArchive:
 
     def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
         """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
-        new, count = _point_columns(x, ev, restart_index), x.shape[1]
+        count = x.shape[1]
+        first = namespace(x).max(self._arrays[NUMBER], axis=-1, keepdims=True) + 1
+        new = (*_point_columns(x, ev, restart_index), _number_points(restart_index, count, first))
         self.intact = self.intact and ev.intact
         self.reserve(count)
         if not self.has_room(count):
@@ -94,7 +96,7 @@ class PointArchive:
 
     @property
     def _arrays(self) -> list[Array]:
-        """X, Y, FAILED and RESTART."""
+        """X, Y, FAILED, RESTART and NUMBER."""
         return self._parts
 
     @_arrays.setter
@@ -126,7 +128,7 @@ class PointArchive:
         return self._rows_in_use(RESTART)
 
     def _rows_in_use(self, part: int) -> Array:
-        """The filled rows of X, Y, FAILED or RESTART; on a device all rows."""
+        """The filled rows of one of the arrays; on a device all rows."""
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 
@@ -141,18 +143,16 @@ class PointArchive:
         failed = xp.sum(xp.astype(self.failed & there, self.x.dtype), axis=-1)
         return (failed + 0.5) / (xp.sum(xp.astype(there, self.x.dtype), axis=-1) + 1.0)
 
-    def failures_in_a_row(self, most: int) -> Array:
-        """How many of the newest points failed, one after another, up to a number: [B]."""
+    @property
+    def has_failures(self) -> Array:
+        """Runs of which some point failed: [B]."""
         xp = namespace(self.x)
-        rows = [xp.all(self.failed | ~self.newest(k + 1), axis=-1) for k in range(min(most, self.count))]
-        return xp.sum(xp.astype(xp.stack(rows, axis=0), xp.int64), axis=0)
+        return xp.any(self.failed & xp.isfinite(self.x[..., 0]), axis=-1)
 
     def newest(self, count: int) -> Array:
-        """Which rows hold the newest points, where none has been replaced yet: [1, n]."""
-        xp, made = namespace(self._next), self._arrays[X]
-        numbers = xp.arange(self.x.shape[1], dtype=self._next.dtype, device=made.device)[None, :]
-        last = self.count if self.on_host else self._next
-        return (numbers >= last - count) & (numbers < last)
+        """Which rows hold the newest points: [B, n]."""
+        number = self._rows_in_use(NUMBER)
+        return number > namespace(number).max(number, axis=-1, keepdims=True) - count
 
     def evaluation(self) -> Evaluation:
         """The values as a rule reads them."""
@@ -171,8 +171,15 @@ def values_of(ev: Evaluation) -> Array:
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
 
 
+def _number_points(restart_index: Array, count: int, first: Array | int) -> Array:
+    """Numbers of count points in the order in which they come, from first [B, 1] on: [B, count]."""
+    xp = namespace(restart_index)
+    numbers = xp.arange(count, dtype=xp.int64, device=restart_index.device)[None, :] + first
+    return xp.broadcast_to(numbers, (restart_index.shape[0], count))
+
+
 def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
-    """Points as the archive keeps them: X, Y, FAILED and RESTART."""
+    """Points as the archive keeps them, but for their numbers: X, Y, FAILED and RESTART."""
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     y = values_of(ev) if ev.partial is None else keep_gaps(ev)
     return x, y, ev.failed, namespace(x).broadcast_to(each, x.shape[:2])

@@ -44,10 +44,12 @@ class Asked(NamedTuple):
     kept: Array | None = None  # [B] whether the region stays as it is should the first of them fail
 
     def of_point(self, k: int) -> Asked:
-        """For the answer to one of the points."""
+        """For the answer to one of the points; what is foreseen of failures is of the first alone."""
         made = self.expectation
         one = made._replace(source=made.source[:, k : k + 1], restart_index=made.restart_index[:, k : k + 1])
-        return Asked(one, None if self.draws is None else self.draws.of_point(k), self.risk, self.kept)
+        return Asked(
+            one, None if self.draws is None else self.draws.of_point(k), self.risk if k == 0 else None, self.kept
+        )
 
 
 def make_expectation(

@@ -101,16 +101,16 @@ def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step])
     return best, kept
 
 
-def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive) -> Array:
+def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive, failed_row: Array) -> Array:
     """Runs [B] that take the step that knows nothing of failures, to see whether the border beside them is one.
 
     All of this must hold: a border is beside the centre, the chosen step keeps less than TEST_SHARE of the decrease
     that the other foresees, fewer than ENOUGH_TESTS points failed at more than CLEARLY_BEYOND logits, and the last
-    point did not fail.
+    point did not fail, failed_row [B].
     """
     xp, border, whole = namespace(known.now), known.model.border, known.foreseen(known.step)
     little = known.foreseen(chosen) < TEST_SHARE * whole
-    wanted = known.beside_border & (whole > 0.0) & little & (archive.failures_in_a_row(1) == 0)
+    wanted = known.beside_border & (whole > 0.0) & little & (failed_row == 0)
     if border is None or not maybe_any(wanted):
         return wanted & False
     x = xp.where(xp.isfinite(archive.x), archive.x, known.region.centre[:, None, :])
@@ -210,22 +210,23 @@ def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
     )
 
 
-def radius_survives_failure(risk: Array, local: Array, archive: PointArchive) -> Array:
+def radius_survives_failure(risk: Array, local: Array, failed_row: Array) -> Array:
     """Runs [B] whose radius does not shrink should the step fail, as it does with probability risk [B].
 
     Where failures have places, local [B]: LEAST_KEPT_RISK < risk <= LIKELY, since the next step will keep off. Where
-    they come by chance: the last point did not fail.
+    they come by chance: the last point did not fail, failed_row [B].
     """
-    return (~local & (archive.failures_in_a_row(1) == 0)) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
+    return (~local & (failed_row == 0)) | (local & (risk > LEAST_KEPT_RISK) & (risk <= LIKELY))
 
 
-def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> Step:
-    """The step, halved for every failure in a row but the first, and kept off points that failed.
+def pass_failures(step: Step, sub: Subproblem, region: Region, archive: PointArchive, failed_row: Array) -> Step:
+    """The step, halved for every failure in a row, failed_row [B], but the first, and kept off points that failed.
 
     At most MOST_HALVINGS times. Then it is multiplied by SHORTENING, at most SHORTENINGS times, while its end lies
     within SAME_SHARE of its length of a point that failed: the same call would fail again.
     """
-    xp, row = namespace(step.s), archive.failures_in_a_row(MOST_HALVINGS + 1)
+    xp = namespace(step.s)
+    row = xp.clip(failed_row, max=MOST_HALVINGS + 1)
     s = step.s * 0.5 ** xp.astype(xp.clip(row - 1, min=0), step.s.dtype)[:, None]
     apart = (archive.x - region.centre[:, None, :]) / region.reach[:, None, :]
     apart = xp.where(archive.failed[..., None] & xp.isfinite(apart), apart, xp.inf)

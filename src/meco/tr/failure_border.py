@@ -24,7 +24,18 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, bounded, identities, maybe_any, namespace, nearest, rows, total, zeros_like
+from meco.core.arrays import (
+    Array,
+    Factored,
+    bounded,
+    identities,
+    maybe_any,
+    namespace,
+    nearest,
+    rows,
+    total,
+    zeros_like,
+)
 from meco.tr.archive import PointArchive
 from meco.tr.region import Region
 from meco.tr.run_subsets import choose_runs
@@ -144,7 +155,7 @@ def _fit_normal(ways: Array, some: Array) -> Array:
         p = 1.0 / (1.0 + xp.exp(bounded((ways @ v[..., None])[..., 0], -50.0, 50.0)))
         slope = total((weight * p)[..., None] * ways, 1) - ridge * v
         bend = (ways * (weight * p * (1.0 - p))[..., None]).mT @ ways + identities(1, dim, ways, ridge)
-        v = v + xp.linalg.solve(bend, slope[..., None])[..., 0]
+        v = v + Factored(bend).solved(slope[..., None])[..., 0]
     length = xp.sqrt(total(v * v))
     return v / xp.where(length > 0.0, length, 1.0)[:, None]
 

@@ -46,7 +46,7 @@ def learn_failures(task: Task, state: TrState, batch: int) -> FailureModel | Non
     found = fit_nearby(state.archive, state.region.centre, width, model_size(task.dim), state.failure_scale, due)
     state.failure_scale = found.length, found.amplitude
     found = found._replace(border=fit_border(state.archive, state.region))
-    return decide_local(found, state.failure_evidence, state.archive)
+    return decide_local(found, state.failure_evidence, state.failed_row, state.archive.has_failures)
 
 
 def avoid_failures(state: TrState, known: StepChoice) -> tuple[Step, Subproblem, Array]:
@@ -55,29 +55,36 @@ def avoid_failures(state: TrState, known: StepChoice) -> tuple[Step, Subproblem,
     Sets next_source of state.region to a restart in runs whose border leaves a step hardly any decrease.
     """
     step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
-    tested = runs_testing_border(known, step, state.archive)
+    tested = runs_testing_border(known, step, state.archive, state.failed_row)
     step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
     state.region = leave_border(known, step, state.region)
-    return pass_failures(step, sub, state.region, state.archive), sub, tested
+    return pass_failures(step, sub, state.region, state.archive, state.failed_row), sub, tested
 
 
 def expect_failures(asked: Asked, state: TrState, failures: FailureModel, x: Array, tested: Array) -> Asked:
     """`asked` with how likely the first of the points x [B, k, D] is to fail, and whether the radius survives that.
 
-    Runs that test a border [B] keep their radius in any case.
+    Runs that test a border [B] keep their radius in any case, runs without a failure so far in none: beside others in
+    lockstep they do as they would alone.
     """
     risk = failures.place_risks(x[:, :1, :])[:, 0]
-    return asked._replace(risk=risk, kept=radius_survives_failure(risk, failures.local, state.archive) | tested)
+    kept = radius_survives_failure(risk, failures.local, state.failed_row) | tested
+    return asked._replace(risk=risk, kept=kept & state.archive.has_failures)
 
 
 def score_failures(state: TrState, asked: Asked, ev: Evaluation) -> None:
-    """Add to state.failure_evidence what the first answer says of the probability that was foreseen for it.
+    """Add to state.failure_evidence what the first answer says of the probability that was foreseen for it, and count
+    failures in a row in state.failed_row.
 
-    The archive must not hold the answer yet. Does nothing where nothing had failed when the point was asked for.
+    The archive must not hold the answer yet. Evidence changes only in runs that had a failure before it.
     """
+    xp, failed = namespace(ev.f), ev.failed[:, 0]
     if asked.risk is not None:
-        rate = state.archive.failed_rate()
-        state.failure_evidence = score_places(state.failure_evidence, asked.risk, ev.failed[:, 0], rate)
+        scored = score_places(state.failure_evidence, asked.risk, failed, state.archive.failed_rate())
+        state.failure_evidence = xp.where(state.archive.has_failures, scored, state.failure_evidence)
+    if not ev.intact or state.archive.some_failed:
+        for k in range(ev.failed.shape[1]):
+            state.failed_row = xp.where(ev.failed[:, k], state.failed_row + 1, 0)
 
 
 def widen_restart_radius(state: TrState, least: Array) -> Array:

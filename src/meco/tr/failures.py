@@ -290,12 +290,12 @@ def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Ar
     return bounded(evidence + gained, -MOST_EVIDENCE, MOST_EVIDENCE)
 
 
-def decide_local(model: FailureModel, evidence: Array, archive: PointArchive) -> FailureModel:
+def decide_local(model: FailureModel, evidence: Array, failed_row: Array, has_failures: Array) -> FailureModel:
     """The model with `local` overruled by evidence [B] beyond ENOUGH_EVIDENCE, for places or against them.
 
-    Right after two failures in a row they have places whatever the evidence: by chance that is seldom. Runs in which
-    nothing failed have none.
+    Right after two failures in a row, failed_row [B], they have places whatever the evidence: by chance that is seldom. Runs in which
+    nothing failed, not has_failures [B], have none.
     """
     local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE)
-    local = (local | (archive.failures_in_a_row(2) == 2)) & (model.rate > 1e-3)
+    local = (local | (failed_row >= 2)) & has_failures
     return model._replace(local=local)

@@ -55,12 +55,13 @@ class TrState:
     noise: Noise  # of the values
     failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
     failure_evidence: Array  # [B] that failures have places
+    failed_row: Array  # [B] points in a row that failed last
     strategy: Strategy | None  # of TR-ES
     working: WorkingSet | None = None  # of very many constraints
 
     remembers = (
         "archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "noise", "failure_scale",
-        "failure_evidence", "strategy", "working",
+        "failure_evidence", "failed_row", "strategy", "working",
     )  # fmt: skip
 
     @classmethod
@@ -107,7 +108,8 @@ class TrState:
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            Noise.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none, strategy,
+            Noise.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none,
+            restart_index, strategy,
         )  # fmt: skip
 
     def reduce(self, ev: Evaluation) -> Evaluation:
