@@ -344,7 +344,7 @@ class TrustRegion(Engine):
         fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
         self.state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
         target = namespace(x).where(due[:, None], centre, self.state.noise.target)
-        return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
+        return repeat_best(x, source, due | noise.repeats_pay | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
 
     def _weigh_failures(self, known: Weighed) -> tuple[Step, Subproblem, Array]:
         """The step that failures leave, its subproblem, and which runs [B] test a border by it.

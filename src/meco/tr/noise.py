@@ -3,11 +3,17 @@
 Rough functions (roughness.py) may be noisy ones. Where some have been rough for a while the centre is called once more:
 the same values show that nothing is noisy, others that something is. From then on
 
-    y = q(u) + b + noise,   noise of variance s^2 = eta (1 + tau) A^2,                                  (1)
+    y = q(u) + b + misfit + noise,   misfit + noise of variance m^2 = eta (1 + tau) A^2,                (1)
 
 is fitted to the points around the centre, q of the process of quadratics of quadratic.py, eta and the amplitude A by
-leave-one-out likelihood, for each function. What (1) says of these points stands in the place of their values: the
-centre is the best by the models and not the luckiest, and a difference that noise explains decides nothing.
+leave-one-out likelihood, for each function. In a wide region most of m is what no quadratic explains of a function that
+has nothing to do with chance. Calls of equal points differ by noise alone: its deviation s is at most m, and at most
+what they allow. With r what the fit misses of a point's mean of n calls,
+
+    mean - r min(1, s^2 / (n m^2))                                                                      (2)
+
+stands in the place of values: the centre is the best by the models and not the luckiest where noise rules, and values
+count where misfit does. A difference that noise explains decides nothing.
 """
 
 from __future__ import annotations
@@ -46,6 +52,8 @@ NOISE_LEVELS = (1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0)  # eta
 OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
 LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
+REPEAT_SHARE, MOST_REPEATS = 0.02, 6  # of the budget, and calls at most, that tell noise from misfit
+ROOM = 1.0  # standard deviations that few differences of calls may lie below what is usual by
 MEMORY = 0.95  # what an iteration leaves of the deviations before it: a few points may look smooth by chance
 SAME_SHARE = 1e-13  # of a value, within which two are the same
 FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and calls at most
@@ -54,13 +62,15 @@ FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 
 class Noise(NamedTuple):
     """What is known [B], how many more checks found a function rough than not [B], whether a call is being repeated to
-    find out [B], and the standard deviation of each function [B, F]: 0 where there is none."""
+    find out [B], the standard deviation of each function [B, F]: 0 where there is none, the point [B, D] that the last
+    calls go to, and whether another call of the centre would tell noise from misfit [B]."""
 
     known: Array
     rough_checks: Array
     asked: Array
     deviation: Array
-    target: Array  # [B, D] the point that the last calls go to
+    target: Array
+    repeats_pay: Array
 
     @classmethod
     def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> Noise:
@@ -68,7 +78,7 @@ class Noise(NamedTuple):
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
         known = none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy]
-        return cls(known, none, none > 0, functions * 0.0, centre * 0.0)
+        return cls(known, none, none > 0, functions * 0.0, centre * 0.0, none > 0)
 
     @property
     def noisy(self) -> Array:
@@ -120,26 +130,60 @@ def smooth_archive(
 ) -> tuple[SmoothedArchive, Noise]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
 
-    told [1, F] are standard deviations that are known; else they are those that are most likely.
+    told [1, F] are standard deviations that are known; else they are those that are most likely, as far as equal
+    points allow them.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
     will be known to keep them after the last calls of the run.
     """
-    y, deviation = smooth_values(archive, region, noise, tau, points, told)
+    xp, pays = namespace(archive.x), noise.repeats_pay & False
     if told is None:
-        deviation = namespace(y).maximum(deviation, MEMORY * noise.deviation)
-    count, xp = archive.n_ineq, namespace(y)
+        limit, repeats = limit_deviation(archive)
+        y, missed = smooth_values(archive, region, noise, tau, points, limit)
+        deviation = xp.minimum(xp.maximum(missed, MEMORY * noise.deviation), limit)
+        few = repeats < min(MOST_REPEATS, max(1, int(REPEAT_SHARE * budget)))
+        pays = noise.noisy & xp.any(few & ((missed > limit) | (repeats < 1)), axis=-1)
+    else:
+        y, _ = smooth_values(archive, region, noise, tau, points, told, told)
+        deviation = xp.where(noise.noisy[:, None], told, 0.0)
+    count = archive.n_ineq
     margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
-    return SmoothedArchive(archive, y), noise._replace(deviation=deviation)
+    return SmoothedArchive(archive, y), noise._replace(deviation=deviation, repeats_pay=pays)
+
+
+def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
+    """What the deviation of each function may be by calls of equal points [B, F]: inf where there are none.
+
+    Also how many differences of two calls tell so [B, F]. The fewer they are, the more room they leave.
+    """
+    xp, x = namespace(archive.x), archive.x
+    known = ~archive.missing if archive.partial else ~archive.failed[..., None] & (archive.y == archive.y)
+    place = xp.where(archive.failed, xp.inf, total(x * xp.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)))
+    order = xp.argsort(place, axis=-1)  # equal points are neighbours
+    x, y, known = rows(x, order), rows(archive.y, order), rows(known, order)
+    pair = xp.all(x[:, 1:, :] == x[:, :-1, :], axis=-1)[..., None] & known[:, 1:, :] & known[:, :-1, :]
+    off = xp.where(pair, y[:, 1:, :] - y[:, :-1, :], 0.0)
+    count = total(xp.astype(pair, x.dtype), 1)
+    some = bounded(count, 1.0, math.inf)
+    least = 1.0 - 2.0 / (9.0 * some) - ROOM * xp.sqrt(2.0 / (9.0 * some))  # of chi-square (Wilson and Hilferty 1931)
+    limit = xp.sqrt(0.5 * total(off * off, 1) / (some * least**3))
+    return xp.where(count > 0.0, limit, xp.inf), count
 
 
 def smooth_values(
-    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, told: Array | None = None
+    archive: PointArchive,
+    region: Region,
+    noise: Noise,
+    tau: Array,
+    points: int,
+    limit: Array,
+    told: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Values [B, n, F] of all points by (1), for the noisy runs, and the deviation of each function [B, F].
+    """Values [B, n, F] of all points by (2), for the noisy runs, and m of each function [B, F], 0 for the others.
 
-    Where that is told [1, F], it decides the amplitude of every level; functions of which it is 0 keep their values.
+    limit [B or 1, F] is what noise may be at most. Where it is told [1, F], it decides the amplitude of every level;
+    functions of which it is 0 keep their values.
 
     Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
     """
@@ -150,6 +194,9 @@ def smooth_values(
     there = xp.isfinite(rows(square, near))
     taken = xp.astype(there, archive.x.dtype)
     u = xp.where(there[..., None], rows(apart, near), 0.0)
+    same = xp.all(u[:, :, None, :] == u[:, None, :, :], axis=-1) & there[:, :, None] & there[:, None, :]
+    same = xp.astype(same, u.dtype)
+    calls = bounded(total(same), 1.0, math.inf)[..., None]  # [B, m, 1]
     spread = xp.sqrt(total(taken * total(u * u)) / bounded(total(taken), 1.0, math.inf))
     u = u / xp.where(spread > 0.0, spread, 1.0)[:, None, None]
     values = rows(archive.y, near)
@@ -171,25 +218,26 @@ def smooth_values(
         likely = 0.5 * total(taken * xp.log(diagonal))[:, None]
         likely = likely - 0.5 * total(taken)[:, None] * (xp.log(size) + (free / size - 1.0))
         better = likely > best[0]
-        deviation = xp.sqrt(level * (1.0 + tau)[:, None] * amplitude) if told is None else told + zeros_like(middle)
         best = [
             xp.where(better, likely, best[0]),
             xp.where(better[:, None, :], base @ weights, best[1]),
-            xp.where(better, deviation, best[2]),
+            xp.where(better, xp.sqrt(level * (1.0 + tau)[:, None] * amplitude), best[2]),
         ]
-    smooth, deviation = best[1] + middle[:, None, :], best[2]
+    fitted, missed = best[1], best[2]
+    mean = (same @ y) / calls
+    noisy_share = bounded(limit / xp.where(missed > 0.0, missed, 1.0), 0.0, 1.0)[:, None, :] ** 2 / calls
+    smooth = mean + noisy_share * (fitted - mean) + middle[:, None, :]
     numbers = xp.arange(square.shape[1], dtype=near.dtype, device=near.device)
     place = xp.astype((near[:, :, None] == numbers) & there[..., None], archive.x.dtype)  # [B, m, n]
     among = total(place, 1)[..., None] > 0.0
     count = archive.n_ineq + 1
+    deviation = xp.minimum(missed, limit) if told is None else told + zeros_like(middle)
     worse = xp.concat(
         [archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], axis=-1
     )
     made = xp.where(among, place.mT @ xp.where(there[..., None], smooth, 0.0), worse)
-    if told is not None:
-        made = xp.where(told[:, None, :] > 0.0, made, archive.y)
-    wide = noise.noisy[:, None, None]
-    return xp.where(wide, made, archive.y), xp.where(noise.noisy[:, None], deviation, 0.0)
+    made = xp.where((limit > 0.0)[:, None, :], made, archive.y)
+    return xp.where(noise.noisy[:, None, None], made, archive.y), xp.where(noise.noisy[:, None], missed, 0.0)
 
 
 def compare_repeated(noise: Noise, archive: PointArchive, x: Array, ev: Evaluation) -> Noise:
