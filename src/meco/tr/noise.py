@@ -10,7 +10,7 @@ leave-one-out likelihood, for each function. In a wide region most of m is what 
 has nothing to do with chance. Calls of equal points differ by noise alone: its deviation s is at most m, and at most
 what they allow. With r what the fit misses of a point's mean of n calls,
 
-    mean - r min(1, s^2 / (n m^2))                                                                      (2)
+    mean - r s^2 / (s^2 + n (m^2 - s^2))                                                                (2)
 
 stands in the place of values: the centre is the best by the models and not the luckiest where noise rules, and values
 count where misfit does. A difference that noise explains decides nothing.
@@ -53,7 +53,7 @@ OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
 LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
 REPEAT_SHARE, MOST_REPEATS = 0.02, 6  # of the budget, and calls at most, that tell noise from misfit
-ROOM = 1.0  # standard deviations that few differences of calls may lie below what is usual by
+LEAST_ROOT = 0.157  # third root of chi-square over its degrees of freedom, of one degree, at a probability of 0.05
 MEMORY = 0.95  # what an iteration leaves of the deviations before it: a few points may look smooth by chance
 SAME_SHARE = 1e-13  # of a value, within which two are the same
 FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and calls at most
@@ -114,10 +114,15 @@ class Noise(NamedTuple):
 
 
 class SmoothedArchive:
-    """Evaluated points as fit_models() reads an archive, with values from (1) in the place of noisy ones."""
+    """Evaluated points as fit_models() reads an archive, with values from (2) in the place of noisy ones.
 
-    def __init__(self, archive: PointArchive, y: Array) -> None:
+    With restart_index [B], all of them belong to that restart.
+    """
+
+    def __init__(self, archive: PointArchive, y: Array, restart_index: Array | None = None) -> None:
         self.x, self.y, self.failed, self.restart_index = archive.x, y, archive.failed, archive.restart_index
+        if restart_index is not None:
+            self.restart_index = self.restart_index * 0 + restart_index[:, None]
         self.n_ineq = archive.n_ineq
 
     def evaluation(self) -> Evaluation:
@@ -134,7 +139,7 @@ def smooth_archive(
     points allow them.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
-    will be known to keep them after the last calls of the run.
+    will be known to keep them after the last calls of the run, which go to the best of all restarts.
     """
     xp, pays = namespace(archive.x), noise.repeats_pay & False
     if told is None:
@@ -149,13 +154,16 @@ def smooth_archive(
     count = archive.n_ineq
     margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
-    return SmoothedArchive(archive, y), noise._replace(deviation=deviation, repeats_pay=pays)
+    last = archive.count >= budget - final_calls(budget)
+    smoothed = SmoothedArchive(archive, y, region.restart_index if last else None)
+    return smoothed, noise._replace(deviation=deviation, repeats_pay=pays)
 
 
 def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
-    """What the deviation of each function may be by calls of equal points [B, F]: inf where there are none.
+    """What the deviation of each function is at most by calls of equal points [B, F]: inf where there are none.
 
-    Also how many differences of two calls tell so [B, F]. The fewer they are, the more room they leave.
+    With a probability of 0.95, by chi-square: the fewer differences of two calls there are, the more room they leave.
+    Also how many there are [B, F].
     """
     xp, x = namespace(archive.x), archive.x
     known = ~archive.missing if archive.partial else ~archive.failed[..., None] & (archive.y == archive.y)
@@ -166,8 +174,9 @@ def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
     off = xp.where(pair, y[:, 1:, :] - y[:, :-1, :], 0.0)
     count = total(xp.astype(pair, x.dtype), 1)
     some = bounded(count, 1.0, math.inf)
-    least = 1.0 - 2.0 / (9.0 * some) - ROOM * xp.sqrt(2.0 / (9.0 * some))  # of chi-square (Wilson and Hilferty 1931)
-    limit = xp.sqrt(0.5 * total(off * off, 1) / (some * least**3))
+    part = 2.0 / (9.0 * some)
+    root = bounded(1.0 - part - FEASIBLE_DEVIATIONS * xp.sqrt(part), LEAST_ROOT, 1.0)  # Wilson and Hilferty 1931
+    limit = xp.sqrt(0.5 * total(off * off, 1) / (some * root**3))
     return xp.where(count > 0.0, limit, xp.inf), count
 
 
@@ -225,8 +234,9 @@ def smooth_values(
         ]
     fitted, missed = best[1], best[2]
     mean = (same @ y) / calls
-    noisy_share = bounded(limit / xp.where(missed > 0.0, missed, 1.0), 0.0, 1.0)[:, None, :] ** 2 / calls
-    smooth = mean + noisy_share * (fitted - mean) + middle[:, None, :]
+    share = bounded(limit / xp.where(missed > 0.0, missed, 1.0), 0.0, 1.0)[:, None, :] ** 2  # s^2 / m^2
+    share = share / xp.where(share > 0.0, share + calls * (1.0 - share), 1.0)
+    smooth = mean + share * (fitted - mean) + middle[:, None, :]
     numbers = xp.arange(square.shape[1], dtype=near.dtype, device=near.device)
     place = xp.astype((near[:, :, None] == numbers) & there[..., None], archive.x.dtype)  # [B, m, n]
     among = total(place, 1)[..., None] > 0.0
