@@ -53,6 +53,7 @@ OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
 LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
 REPEAT_SHARE, MOST_REPEATS = 0.02, 6  # of the budget, and calls at most, that tell noise from misfit
+MISFIT = 1.25  # of the deviation that noise may have, above which models miss more than noise explains
 LEAST_ROOT = 0.157  # third root of chi-square over its degrees of freedom, of one degree, at a probability of 0.05
 MEMORY = 0.95  # what an iteration leaves of the deviations before it: a few points may look smooth by chance
 SAME_SHARE = 1e-13  # of a value, within which two are the same
@@ -63,7 +64,8 @@ FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 class Noise(NamedTuple):
     """What is known [B], how many more checks found a function rough than not [B], whether a call is being repeated to
     find out [B], the standard deviation of each function [B, F]: 0 where there is none, the point [B, D] that the last
-    calls go to, and whether another call of the centre would tell noise from misfit [B]."""
+    calls go to, whether another call of the centre would tell noise from misfit [B], and the functions [B, F] of which
+    models miss more than noise explains."""
 
     known: Array
     rough_checks: Array
@@ -71,6 +73,7 @@ class Noise(NamedTuple):
     deviation: Array
     target: Array
     repeats_pay: Array
+    misfit: Array
 
     @classmethod
     def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> Noise:
@@ -78,7 +81,7 @@ class Noise(NamedTuple):
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
         known = none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy]
-        return cls(known, none, none > 0, functions * 0.0, centre * 0.0, none > 0)
+        return cls(known, none, none > 0, functions * 0.0, centre * 0.0, none > 0, functions != functions)
 
     @property
     def noisy(self) -> Array:
@@ -142,6 +145,7 @@ def smooth_archive(
     will be known to keep them after the last calls of the run, which go to the best of all restarts.
     """
     xp, pays = namespace(archive.x), noise.repeats_pay & False
+    limit = told
     if told is None:
         limit, repeats = limit_deviation(archive)
         y, missed = smooth_values(archive, region, noise, tau, points, limit)
@@ -149,14 +153,15 @@ def smooth_archive(
         few = repeats < min(MOST_REPEATS, max(1, int(REPEAT_SHARE * budget)))
         pays = noise.noisy & xp.any(few & ((missed > limit) | (repeats < 1)), axis=-1)
     else:
-        y, _ = smooth_values(archive, region, noise, tau, points, told, told)
+        y, missed = smooth_values(archive, region, noise, tau, points, told, told)
         deviation = xp.where(noise.noisy[:, None], told, 0.0)
     count = archive.n_ineq
     margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
     last = archive.count >= budget - final_calls(budget)
     smoothed = SmoothedArchive(archive, y, region.restart_index if last else None)
-    return smoothed, noise._replace(deviation=deviation, repeats_pay=pays)
+    misfit = missed > MISFIT * limit
+    return smoothed, noise._replace(deviation=deviation, repeats_pay=pays, misfit=misfit)
 
 
 def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
@@ -290,10 +295,15 @@ def _beyond(off: Array, room: Array) -> Array:
 
 
 def keep_radius(noise: Noise, made: Expectation, before: Region, after: Region) -> Region:
-    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise."""
+    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise.
+
+    Where models of what decides a step miss more than noise explains, a smaller region helps them.
+    """
     xp = namespace(after.delta)
     deviation = merit_deviation(noise, made, before.multipliers)
+    decides = xp.concat([before.delta[:, None] > 0.0, before.multipliers != 0.0], axis=-1)
     lost = noise.noisy & (made.f_change < LEAST_CHANGE * deviation) & (after.delta < before.delta)
+    lost = lost & ~xp.any(decides & noise.misfit, axis=-1)
     source = xp.where(lost & (after.next_source == Source.RESTART), Source.STEP, after.next_source)
     return after._replace(delta=xp.where(lost, before.delta, after.delta), next_source=source)
 
