@@ -156,7 +156,9 @@ def smooth_archive(
         y, missed = smooth_values(archive, region, noise, tau, points, told, told)
         deviation = xp.where(noise.noisy[:, None], told, 0.0)
     count = archive.n_ineq
-    margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
+    active = total(xp.astype(region.multipliers[:, :count] != 0.0, y.dtype))
+    several = xp.sqrt(FEASIBLE_DEVIATIONS**2 + 2.0 * xp.log(bounded(active, 1.0, math.inf)))  # all at once with 0.95
+    margin = math.sqrt(4.0 / final_calls(budget)) * several[:, None] * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
     last = archive.count >= budget - final_calls(budget)
     smoothed = SmoothedArchive(archive, y, region.restart_index if last else None)
