@@ -324,7 +324,7 @@ class TrustRegion(Engine):
             return state.archive, state.rough.eta
         smoothed, state.noise = smooth_archive(
             state.archive, state.region, state.noise, values.gradient_freedom, 2 * size, self.task.budget,
-            told_noise(self.task, state.archive.y),
+            self.task.budget - state.told, told_noise(self.task, state.archive.y),
         )  # fmt: skip
         eta = state.rough.eta
         return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)

@@ -134,12 +134,19 @@ class SmoothedArchive:
 
 
 def smooth_archive(
-    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, budget: int, told: Array | None = None
+    archive: PointArchive,
+    region: Region,
+    noise: Noise,
+    tau: Array,
+    points: int,
+    budget: int,
+    left: int,
+    told: Array | None = None,
 ) -> tuple[SmoothedArchive, Noise]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
 
-    told [1, F] are standard deviations that are known; else they are those that are most likely, as far as equal
-    points allow them.
+    left calls of the budget are to come. told [1, F] are standard deviations that are known; else they are those that
+    are most likely, as far as equal points allow them.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
     will be known to keep them after the last calls of the run, which go to the best of all restarts.
@@ -151,7 +158,7 @@ def smooth_archive(
         y, missed = smooth_values(archive, region, noise, tau, points, limit)
         deviation = xp.minimum(xp.maximum(missed, MEMORY * noise.deviation), limit)
         few = repeats < min(MOST_REPEATS, max(1, int(REPEAT_SHARE * budget)))
-        pays = noise.noisy & xp.any(few & ((missed > limit) | (repeats < 1)), axis=-1)
+        pays = noise.noisy & few & ((repeats < 1) | xp.any(missed > limit, axis=-1))
     else:
         y, missed = smooth_values(archive, region, noise, tau, points, told, told)
         deviation = xp.where(noise.noisy[:, None], told, 0.0)
@@ -160,8 +167,7 @@ def smooth_archive(
     several = xp.sqrt(FEASIBLE_DEVIATIONS**2 + 2.0 * xp.log(bounded(active, 1.0, math.inf)))  # all at once with 0.95
     margin = math.sqrt(4.0 / final_calls(budget)) * several[:, None] * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
-    last = archive.count >= budget - final_calls(budget)
-    smoothed = SmoothedArchive(archive, y, region.restart_index if last else None)
+    smoothed = SmoothedArchive(archive, y, region.restart_index if left <= final_calls(budget) else None)
     misfit = missed > MISFIT * limit
     return smoothed, noise._replace(deviation=deviation, repeats_pay=pays, misfit=misfit)
 
@@ -170,21 +176,23 @@ def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
     """What the deviation of each function is at most by calls of equal points [B, F]: inf where there are none.
 
     With a probability of 0.95, by chi-square: the fewer differences of two calls there are, the more room they leave.
-    Also how many there are [B, F].
+    Also how many calls were repeated [B], whether they failed or not.
     """
     xp, x = namespace(archive.x), archive.x
-    known = ~archive.missing if archive.partial else ~archive.failed[..., None] & (archive.y == archive.y)
-    place = xp.where(archive.failed, xp.inf, total(x * xp.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)))
-    order = xp.argsort(place, axis=-1)  # equal points are neighbours
+    known = ~archive.missing if archive.partial else ~archive.failed[..., None]
+    filled = xp.all(xp.isfinite(x), axis=-1)
+    mixed = xp.cos(xp.arange(x.shape[-1], dtype=x.dtype, device=x.device))
+    order = xp.argsort(xp.where(filled, total(x * mixed), xp.inf), axis=-1, stable=True)  # equal points are neighbours
     x, y, known = rows(x, order), rows(archive.y, order), rows(known, order)
-    pair = xp.all(x[:, 1:, :] == x[:, :-1, :], axis=-1)[..., None] & known[:, 1:, :] & known[:, :-1, :]
+    again = xp.all((x[:, 1:, :] == x[:, :-1, :]) & xp.isfinite(x[:, 1:, :]), axis=-1)
+    pair = again[..., None] & known[:, 1:, :] & known[:, :-1, :]
     off = xp.where(pair, y[:, 1:, :] - y[:, :-1, :], 0.0)
-    count = total(xp.astype(pair, x.dtype), 1)
+    count = total(xp.astype(pair, x.dtype), 1) + zeros_like(off[:, 0, :])
     some = bounded(count, 1.0, math.inf)
     part = 2.0 / (9.0 * some)
     root = bounded(1.0 - part - FEASIBLE_DEVIATIONS * xp.sqrt(part), LEAST_ROOT, 1.0)  # Wilson and Hilferty 1931
     limit = xp.sqrt(0.5 * total(off * off, 1) / (some * root**3))
-    return xp.where(count > 0.0, limit, xp.inf), count
+    return xp.where(count > 0.0, limit, xp.inf), total(xp.astype(again, x.dtype))
 
 
 def smooth_values(
