@@ -151,17 +151,15 @@ def smooth_archive(
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
     will be known to keep them after the last calls of the run, which go to the best of all restarts.
     """
-    xp, pays = namespace(archive.x), noise.repeats_pay & False
-    limit = told
-    if told is None:
-        limit, repeats = limit_deviation(archive)
-        y, missed = smooth_values(archive, region, noise, tau, points, limit)
+    xp = namespace(archive.x)
+    limit, repeats = limit_deviation(archive) if told is None else (told, None)
+    y, missed = smooth_values(archive, region, noise, tau, points, limit, told)
+    if repeats is None:
+        deviation, pays = xp.where(noise.noisy[:, None], told, 0.0), noise.noisy & False
+    else:
         deviation = xp.minimum(xp.maximum(missed, MEMORY * noise.deviation), limit)
         few = repeats < min(MOST_REPEATS, max(1, int(REPEAT_SHARE * budget)))
         pays = noise.noisy & few & ((repeats < 1) | xp.any(missed > limit, axis=-1))
-    else:
-        y, missed = smooth_values(archive, region, noise, tau, points, told, told)
-        deviation = xp.where(noise.noisy[:, None], told, 0.0)
     count = archive.n_ineq
     active = total(xp.astype(region.multipliers[:, :count] != 0.0, y.dtype))
     several = xp.sqrt(FEASIBLE_DEVIATIONS**2 + 2.0 * xp.log(bounded(active, 1.0, math.inf)))  # all at once with 0.95
