@@ -293,8 +293,8 @@ def score_places(evidence: Array, risk: Array, failed: Array, rate: Array) -> Ar
 def decide_local(model: FailureModel, evidence: Array, failed_row: Array, has_failures: Array) -> FailureModel:
     """The model with `local` overruled by evidence [B] beyond ENOUGH_EVIDENCE, for places or against them.
 
-    Right after two failures in a row, failed_row [B], they have places whatever the evidence: by chance that is seldom. Runs in which
-    nothing failed, not has_failures [B], have none.
+    Right after two failures in a row, failed_row [B], they have places whatever the evidence: by chance that is seldom.
+    Runs in which nothing failed, not has_failures [B], have none.
     """
     local = (model.local | (evidence > ENOUGH_EVIDENCE)) & (evidence > -ENOUGH_EVIDENCE)
     local = (local | (failed_row >= 2)) & has_failures

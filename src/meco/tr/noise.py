@@ -3,11 +3,17 @@
 Rough functions (roughness.py) may be noisy ones. Where some have been rough for a while the centre is called once more:
 the same values show that nothing is noisy, others that something is. From then on
 
-    y = q(u) + b + noise,   noise of variance s^2 = eta (1 + tau) A^2,                                  (1)
+    y = q(u) + b + misfit + noise,   misfit + noise of variance m^2 = eta (1 + tau) A^2,                (1)
 
 is fitted to the points around the centre, q of the process of quadratics of quadratic.py, eta and the amplitude A by
-leave-one-out likelihood, for each function. What (1) says of these points stands in the place of their values: the
-centre is the best by the models and not the luckiest, and a difference that noise explains decides nothing.
+leave-one-out likelihood, for each function. In a wide region most of m is what no quadratic explains of a function that
+has nothing to do with chance. Calls of equal points differ by noise alone: its deviation s is at most m, and at most
+what they allow. With r what the fit misses of a point's mean of n calls,
+
+    mean - r s^2 / (s^2 + n (m^2 - s^2))                                                                (2)
+
+stands in the place of values: the centre is the best by the models and not the luckiest where noise rules, and values
+count where misfit does. A difference that noise explains decides nothing.
 """
 
 from __future__ import annotations
@@ -46,6 +52,9 @@ NOISE_LEVELS = (1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0)  # eta
 OFFSET_VARIANCE = 1e4  # of b, in units of the process
 SIGNIFICANT = 2.0  # standard deviations within which a difference decides nothing
 LEAST_CHANGE = 3.0  # standard deviations that the merit changes by across a region that may still shrink
+REPEAT_SHARE, MOST_REPEATS = 0.02, 6  # of the budget, and calls at most, that tell noise from misfit
+MISFIT = 1.25  # of the deviation that noise may have, above which models miss more than noise explains
+LEAST_ROOT = 0.157  # third root of chi-square over its degrees of freedom, of one degree, at a probability of 0.05
 MEMORY = 0.95  # what an iteration leaves of the deviations before it: a few points may look smooth by chance
 SAME_SHARE = 1e-13  # of a value, within which two are the same
 FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and calls at most
@@ -54,13 +63,17 @@ FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 
 class Noise(NamedTuple):
     """What is known [B], how many more checks found a function rough than not [B], whether a call is being repeated to
-    find out [B], and the standard deviation of each function [B, F]: 0 where there is none."""
+    find out [B], the standard deviation of each function [B, F]: 0 where there is none, the point [B, D] that the last
+    calls go to, whether another call of the centre would tell noise from misfit [B], and the functions [B, F] of which
+    models miss more than noise explains."""
 
     known: Array
     rough_checks: Array
     asked: Array
     deviation: Array
-    target: Array  # [B, D] the point that the last calls go to
+    target: Array
+    repeats_pay: Array
+    misfit: Array
 
     @classmethod
     def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> Noise:
@@ -68,7 +81,7 @@ class Noise(NamedTuple):
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
         known = none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy]
-        return cls(known, none, none > 0, functions * 0.0, centre * 0.0)
+        return cls(known, none, none > 0, functions * 0.0, centre * 0.0, none > 0, functions != functions)
 
     @property
     def noisy(self) -> Array:
@@ -104,10 +117,15 @@ class Noise(NamedTuple):
 
 
 class SmoothedArchive:
-    """Evaluated points as fit_models() reads an archive, with values from (1) in the place of noisy ones."""
+    """Evaluated points as fit_models() reads an archive, with values from (2) in the place of noisy ones.
 
-    def __init__(self, archive: PointArchive, y: Array) -> None:
+    With restart_index [B], all of them belong to that restart.
+    """
+
+    def __init__(self, archive: PointArchive, y: Array, restart_index: Array | None = None) -> None:
         self.x, self.y, self.failed, self.restart_index = archive.x, y, archive.failed, archive.restart_index
+        if restart_index is not None:
+            self.restart_index = self.restart_index * 0 + restart_index[:, None]
         self.n_ineq = archive.n_ineq
 
     def evaluation(self) -> Evaluation:
@@ -116,30 +134,78 @@ class SmoothedArchive:
 
 
 def smooth_archive(
-    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, budget: int, told: Array | None = None
+    archive: PointArchive,
+    region: Region,
+    noise: Noise,
+    tau: Array,
+    points: int,
+    budget: int,
+    left: int,
+    told: Array | None = None,
 ) -> tuple[SmoothedArchive, Noise]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
 
-    told [1, F] are standard deviations that are known; else they are those that are most likely.
+    left calls of the budget are to come. told [1, F] are standard deviations that are known; else they are those that
+    are most likely, as far as equal points allow them.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
-    will be known to keep them after the last calls of the run.
+    will be known to keep them after the last calls of the run, which go to the best of all restarts.
     """
-    y, deviation = smooth_values(archive, region, noise, tau, points, told)
-    if told is None:
-        deviation = namespace(y).maximum(deviation, MEMORY * noise.deviation)
-    count, xp = archive.n_ineq, namespace(y)
-    margin = FEASIBLE_DEVIATIONS * math.sqrt(4.0 / final_calls(budget)) * deviation[:, 1 : 1 + count]
+    xp = namespace(archive.x)
+    limit, repeats = limit_deviation(archive) if told is None else (told, None)
+    y, missed = smooth_values(archive, region, noise, tau, points, limit, told)
+    if repeats is None:
+        deviation, pays = xp.where(noise.noisy[:, None], told, 0.0), noise.noisy & False
+    else:
+        deviation = xp.minimum(xp.maximum(missed, MEMORY * noise.deviation), limit)
+        few = repeats < min(MOST_REPEATS, max(1, int(REPEAT_SHARE * budget)))
+        pays = noise.noisy & few & ((repeats < 1) | xp.any(missed > limit, axis=-1))
+    count = archive.n_ineq
+    active = total(xp.astype(region.multipliers[:, :count] != 0.0, y.dtype))
+    several = xp.sqrt(FEASIBLE_DEVIATIONS**2 + 2.0 * xp.log(bounded(active, 1.0, math.inf)))  # all at once with 0.95
+    margin = math.sqrt(4.0 / final_calls(budget)) * several[:, None] * deviation[:, 1 : 1 + count]
     y = xp.concat([y[..., :1], y[..., 1 : 1 + count] + margin[:, None, :], y[..., 1 + count :]], axis=-1)
-    return SmoothedArchive(archive, y), noise._replace(deviation=deviation)
+    smoothed = SmoothedArchive(archive, y, region.restart_index if left <= final_calls(budget) else None)
+    misfit = missed > MISFIT * limit
+    return smoothed, noise._replace(deviation=deviation, repeats_pay=pays, misfit=misfit)
+
+
+def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
+    """What the deviation of each function is at most by calls of equal points [B, F]: inf where there are none.
+
+    With a probability of 0.95, by chi-square: the fewer differences of two calls there are, the more room they leave.
+    Also how many calls were repeated [B], whether they failed or not.
+    """
+    xp, x = namespace(archive.x), archive.x
+    known = ~archive.missing if archive.partial else ~archive.failed[..., None]
+    filled = xp.all(xp.isfinite(x), axis=-1)
+    mixed = xp.cos(xp.arange(x.shape[-1], dtype=x.dtype, device=x.device))
+    order = xp.argsort(xp.where(filled, total(x * mixed), xp.inf), axis=-1, stable=True)  # equal points are neighbours
+    x, y, known = rows(x, order), rows(archive.y, order), rows(known, order)
+    again = xp.all((x[:, 1:, :] == x[:, :-1, :]) & xp.isfinite(x[:, 1:, :]), axis=-1)
+    pair = again[..., None] & known[:, 1:, :] & known[:, :-1, :]
+    off = xp.where(pair, y[:, 1:, :] - y[:, :-1, :], 0.0)
+    count = total(xp.astype(pair, x.dtype), 1) + zeros_like(off[:, 0, :])
+    some = bounded(count, 1.0, math.inf)
+    part = 2.0 / (9.0 * some)
+    root = bounded(1.0 - part - FEASIBLE_DEVIATIONS * xp.sqrt(part), LEAST_ROOT, 1.0)  # Wilson and Hilferty 1931
+    limit = xp.sqrt(0.5 * total(off * off, 1) / (some * root**3))
+    return xp.where(count > 0.0, limit, xp.inf), total(xp.astype(again, x.dtype))
 
 
 def smooth_values(
-    archive: PointArchive, region: Region, noise: Noise, tau: Array, points: int, told: Array | None = None
+    archive: PointArchive,
+    region: Region,
+    noise: Noise,
+    tau: Array,
+    points: int,
+    limit: Array,
+    told: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Values [B, n, F] of all points by (1), for the noisy runs, and the deviation of each function [B, F].
+    """Values [B, n, F] of all points by (2), for the noisy runs, and m of each function [B, F], 0 for the others.
 
-    Where that is told [1, F], it decides the amplitude of every level; functions of which it is 0 keep their values.
+    limit [B or 1, F] is what noise may be at most. Where it is told [1, F], it decides the amplitude of every level;
+    functions of which it is 0 keep their values.
 
     Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
     """
@@ -150,6 +216,9 @@ def smooth_values(
     there = xp.isfinite(rows(square, near))
     taken = xp.astype(there, archive.x.dtype)
     u = xp.where(there[..., None], rows(apart, near), 0.0)
+    same = xp.all(u[:, :, None, :] == u[:, None, :, :], axis=-1) & there[:, :, None] & there[:, None, :]
+    same = xp.astype(same, u.dtype)
+    calls = bounded(total(same), 1.0, math.inf)[..., None]  # [B, m, 1]
     spread = xp.sqrt(total(taken * total(u * u)) / bounded(total(taken), 1.0, math.inf))
     u = u / xp.where(spread > 0.0, spread, 1.0)[:, None, None]
     values = rows(archive.y, near)
@@ -171,25 +240,27 @@ def smooth_values(
         likely = 0.5 * total(taken * xp.log(diagonal))[:, None]
         likely = likely - 0.5 * total(taken)[:, None] * (xp.log(size) + (free / size - 1.0))
         better = likely > best[0]
-        deviation = xp.sqrt(level * (1.0 + tau)[:, None] * amplitude) if told is None else told + zeros_like(middle)
         best = [
             xp.where(better, likely, best[0]),
             xp.where(better[:, None, :], base @ weights, best[1]),
-            xp.where(better, deviation, best[2]),
+            xp.where(better, xp.sqrt(level * (1.0 + tau)[:, None] * amplitude), best[2]),
         ]
-    smooth, deviation = best[1] + middle[:, None, :], best[2]
+    fitted, missed = best[1], best[2]
+    mean = (same @ y) / calls
+    share = bounded(limit / xp.where(missed > 0.0, missed, 1.0), 0.0, 1.0)[:, None, :] ** 2  # s^2 / m^2
+    share = share / xp.where(share > 0.0, share + calls * (1.0 - share), 1.0)
+    smooth = mean + share * (fitted - mean) + middle[:, None, :]
     numbers = xp.arange(square.shape[1], dtype=near.dtype, device=near.device)
     place = xp.astype((near[:, :, None] == numbers) & there[..., None], archive.x.dtype)  # [B, m, n]
     among = total(place, 1)[..., None] > 0.0
     count = archive.n_ineq + 1
+    deviation = xp.minimum(missed, limit) if told is None else told + zeros_like(middle)
     worse = xp.concat(
         [archive.y[..., :count] + SIGNIFICANT * deviation[:, None, :count], archive.y[..., count:]], axis=-1
     )
     made = xp.where(among, place.mT @ xp.where(there[..., None], smooth, 0.0), worse)
-    if told is not None:
-        made = xp.where(told[:, None, :] > 0.0, made, archive.y)
-    wide = noise.noisy[:, None, None]
-    return xp.where(wide, made, archive.y), xp.where(noise.noisy[:, None], deviation, 0.0)
+    made = xp.where((limit > 0.0)[:, None, :], made, archive.y)
+    return xp.where(noise.noisy[:, None, None], made, archive.y), xp.where(noise.noisy[:, None], missed, 0.0)
 
 
 def compare_repeated(noise: Noise, archive: PointArchive, x: Array, ev: Evaluation) -> Noise:
@@ -232,10 +303,15 @@ def _beyond(off: Array, room: Array) -> Array:
 
 
 def keep_radius(noise: Noise, made: Expectation, before: Region, after: Region) -> Region:
-    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise."""
+    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise.
+
+    Where models of what decides a step miss more than noise explains, a smaller region helps them.
+    """
     xp = namespace(after.delta)
     deviation = merit_deviation(noise, made, before.multipliers)
+    decides = xp.concat([before.delta[:, None] > 0.0, before.multipliers != 0.0], axis=-1)
     lost = noise.noisy & (made.f_change < LEAST_CHANGE * deviation) & (after.delta < before.delta)
+    lost = lost & ~xp.any(decides & noise.misfit, axis=-1)
     source = xp.where(lost & (after.next_source == Source.RESTART), Source.STEP, after.next_source)
     return after._replace(delta=xp.where(lost, before.delta, after.delta), next_source=source)
 

@@ -29,8 +29,10 @@ def smooth_fitted_points(task: Task, state: TrState, tau: Array, size: int) -> t
     eta = state.rough.eta
     if not may_be_noisy(task, state):
         return state.archive, eta
-    told = told_noise(task, state.archive.y)
-    smoothed, state.noise = smooth_archive(state.archive, state.region, state.noise, tau, 2 * size, task.budget, told)
+    smoothed, state.noise = smooth_archive(
+        state.archive, state.region, state.noise, tau, 2 * size, task.budget, task.budget - state.told,
+        told_noise(task, state.archive.y),
+    )  # fmt: skip
     return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 
 
@@ -38,7 +40,8 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, centre: Ar
     """Points x [B, k, D] and their sources [B, k], the first of them replaced where a call is to be repeated.
 
     That is the centre [B, D] where it is to be found out whether values are noisy. In the last calls of a noisy run it
-    is the best point, which is chosen twice and kept in state.noise.target: each gets half of the calls.
+    is the best point, which is chosen twice and kept in state.noise.target: each gets half of the calls. So it is
+    before, wherever another call of it tells more than another step.
     """
     noise, budget = state.noise, task.budget
     due = noise.due & (budget >= FEWEST_CALLS)
@@ -49,7 +52,7 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, centre: Ar
     fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
     state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
     target = namespace(x).where(due[:, None], centre, state.noise.target)
-    return repeat_best(x, source, due | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
+    return repeat_best(x, source, due | noise.repeats_pay | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
 
 
 def compare_repeats(task: Task, state: TrState, x: Array, ev: Evaluation) -> None:
