@@ -143,9 +143,11 @@ class EvaluationLog:
         """Whether everything of an interrupted run has been given back."""
         return not self.unreplayed
 
-    def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
-        """Give the number of constraints beforehand; their names are still to come."""
-        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq), True
+    def declare_constraints(
+        self, n_ineq: int, n_eq: int, g_names: tuple[str, ...] = (), h_names: tuple[str, ...] = ()
+    ) -> None:
+        """Give the number of constraints beforehand; their names are still to come where they are not given."""
+        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq, g_names, h_names), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run that holds these recorded answers; the others are still to be replayed."""

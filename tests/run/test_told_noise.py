@@ -1,0 +1,74 @@
+"""Noise that the user or the function tells, for every family of methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meco
+from meco import Tolerances
+from meco.errors import InvalidInput
+from meco.run.log.constraint_vote import CONSTRAINT_VOTES
+from small_runs import BOX, f_and_g, named, noted
+
+FAMILIES = ("TR", "SHADE", "MA-ES")
+MISFITS = {
+    "a name": ({"raech": 0.1}, "did you mean 'reach'"),
+    "a length": ([0.1], "noise has 1 values, but there are 4"),
+}
+
+
+@pytest.mark.parametrize(("noise", "words"), MISFITS.values(), ids=MISFITS)
+@pytest.mark.parametrize("method", FAMILIES)
+def test_noise_of_no_constraint_is_refused_once_the_constraints_are_known(method, noise, words):
+    fun = noted(named)
+    with pytest.raises(InvalidInput, match=words) as refused:
+        meco.minimize(fun, BOX, method=method, budget=60, seed=1, noise=noise)
+    assert len(fun.seen) <= CONSTRAINT_VOTES
+    assert refused.value.result.nfev == len(fun.seen)  # what was called is not lost
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_a_tolerance_of_no_constraint_is_refused_as_early(method):
+    fun = noted(named)
+    with pytest.raises(InvalidInput, match="did you mean 'reach'") as refused:
+        meco.minimize(fun, BOX, method=method, budget=60, seed=1, tolerances={"raech": 0.1})
+    assert len(fun.seen) <= CONSTRAINT_VOTES
+    assert refused.value.result.nfev == len(fun.seen)
+
+
+@pytest.mark.parametrize("noise", [{"raech": 0.1}, [0.1]], ids=["name", "length"])
+def test_noise_that_does_not_fit_names_given_beforehand_is_refused_before_any_call(noise):
+    fun = noted(f_and_g)
+    with pytest.raises(InvalidInput, match="noise"):
+        meco.minimize(fun, BOX, method="SHADE", budget=60, noise=noise, tolerances=Tolerances(names=["reach"]))
+    assert not fun.seen
+    with pytest.raises(InvalidInput, match="noise"):
+        meco.Optimizer(BOX, n_ineq=1, budget=60, noise=noise)
+    with pytest.raises(InvalidInput, match="noise"):
+        meco.Optimizer(BOX, n_ineq=1, budget=60, noise=noise, cheap={"level": lambda x: x[0] - x[1]})
+
+
+def test_noise_by_name_may_name_cheap_constraints():
+    cheap = {"level": lambda x: x[0] - x[1]}
+    assert meco.Optimizer(BOX, n_ineq=1, budget=60, noise={"g1": 0.1, "level": 0.2}, cheap=cheap).request.noise
+
+
+def test_a_run_that_ends_before_names_are_checked_still_has_a_result():
+    def stop_at_third(x):
+        if len(fun.seen) == 3:
+            raise KeyboardInterrupt
+        return f_and_g(x)
+
+    fun = noted(stop_at_third)
+    result = meco.minimize(fun, BOX, method="SHADE", budget=60, seed=1, noise=[0.1])
+    assert (result.run.stop_reason, result.nfev) == ("interrupt", 2)
+    assert "noise has 1 values, but there are 2" in result.message.lower()
+
+
+def test_nothing_known_of_constraints_is_nothing_wrong_with_the_noise():
+    result = meco.minimize(
+        lambda x: np.nan, BOX, method="SHADE", budget=12, seed=1, noise=[0.1, 0.2], on_error="penalize"
+    )
+    assert (result.nfev, result.run.nfail) == (12, 12)
+    assert "noise" not in result.message.lower()
