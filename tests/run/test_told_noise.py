@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import Tolerances
 from meco.errors import InvalidInput
+from meco.run.calling.answers import Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES
+from meco.run.log.evaluation_log import Entry, EvaluationLog
 from small_runs import BOX, f_and_g, named, noted
 
 FAMILIES = ("TR", "SHADE", "MA-ES")
@@ -72,3 +75,30 @@ def test_nothing_known_of_constraints_is_nothing_wrong_with_the_noise():
     )
     assert (result.nfev, result.run.nfail) == (12, 12)
     assert "noise" not in result.message.lower()
+
+
+def test_told_errors_are_pooled_by_number_whoever_finished_first():
+    rng = np.random.default_rng(1)
+    entries = [
+        Entry(n, 0, 0, Fault.NONE, np.zeros(1), 1.0, np.zeros(1), errors=rng.lognormal(sigma=4.0, size=2))
+        for n in range(200)
+    ]
+    pooled = []
+    for order in (range(200), reversed(range(200)), rng.permutation(200)):
+        log = EvaluationLog(200)
+        log.declare_constraints(1, 0)
+        for n in order:
+            log.add_answer(entries[n])
+        pooled.append(log.pooled_errors())
+    assert_array_equal(pooled[1], pooled[0])
+    assert_array_equal(pooled[2], pooled[0])
+    assert_allclose(pooled[0] ** 2, np.mean([e.errors**2 for e in entries], axis=0))
+
+
+def test_pooled_errors_know_each_new_answer():
+    log = EvaluationLog(2)
+    log.declare_constraints(0, 0)
+    assert log.pooled_errors() is None
+    for n, error in enumerate((3.0, 4.0)):
+        log.add_answer(Entry(n, 0, 0, Fault.NONE, np.zeros(1), 1.0, errors=np.array([error])))
+        assert log.pooled_errors() == pytest.approx([3.0, 12.5**0.5][n])

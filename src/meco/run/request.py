@@ -131,8 +131,8 @@ class Request:
         """
         if self.noise is False:
             return None
-        told = log.standard_errors()
-        return self._resolve_given_noise(log) if told is None else np.sqrt(np.mean(told * told, axis=0))
+        told = log.pooled_errors()
+        return self._resolve_given_noise(log) if told is None else told
 
     def _resolve_given_noise(self, log: EvaluationLog) -> np.ndarray | None:
         """Standard deviations [1 + C] as the user gave them; None where there are none, or no constraints known yet."""
