@@ -102,3 +102,37 @@ def test_pooled_errors_know_each_new_answer():
     for n, error in enumerate((3.0, 4.0)):
         log.add_answer(Entry(n, 0, 0, Fault.NONE, np.zeros(1), 1.0, errors=np.array([error])))
         assert log.pooled_errors() == pytest.approx([3.0, 12.5**0.5][n])
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_told_noise_counts_where_no_call_was_repeated(method):
+    def fun(x):
+        return {"f": float(x @ x), "g": [1.0 - x[0]], "se": [0.1, 0.1]}
+
+    result = meco.minimize(fun, BOX, method=method, budget=60, seed=1)
+    assert result.probability is not None
+    assert result.success == (result.probability >= 0.95)
+    assert result.repeated["spread"] == pytest.approx(0.1)
+    if result.success:
+        assert 1.0 - result.x[0] <= -1.644 * 0.1 / result.repeated["calls"] ** 0.5
+
+
+def test_of_single_calls_the_least_f_that_is_probably_feasible_is_the_answer():
+    f, g = np.array([0.0, 1.0, 2.0]), np.array([[-0.1], [-0.2], [-0.5]])
+    rows = iter(zip(f, g))
+    result = meco.minimize(lambda x: next(rows), [(0, 1)], method="SHADE", budget=3, seed=1, noise=0.1)
+    assert (result.fun, result.success, result.repeated["calls"]) == (1.0, True, 1)
+    assert result.probability == pytest.approx(0.97725, abs=1e-5)  # Phi(2)
+    assert "of one call f = 1, standard error 0.1" in result.message
+
+
+def test_told_noise_of_a_run_without_a_whole_answer_says_nothing():
+    result = meco.minimize(
+        lambda x: {"g": {"reach": 1.0}}, BOX, method="SHADE", budget=12, seed=1, noise=0.1, on_error="penalize"
+    )
+    assert (result.success, result.probability) == (False, None)
+
+
+def test_a_confirmed_result_has_not_the_probability_of_other_calls():
+    result = meco.minimize(f_and_g, BOX, method="SHADE", budget=60, seed=1, noise=0.1)
+    assert meco.confirm(result, f_and_g, calls=4).probability is None

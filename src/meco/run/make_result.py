@@ -220,9 +220,8 @@ def _describe_noisy(result: Result, n_ineq: int) -> str:
     assert result.probability is not None
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
-    said = (
-        f"Calls of one point differ: of {calls} calls at x f = {result.fun:.6g} in the mean, standard error {error:.2g}"
-    )
+    of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
+    said = f"Calls of one point differ: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."
     sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"
