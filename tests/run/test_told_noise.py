@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco import Tolerances
+from meco import Tolerances, Workers
 from meco.errors import InvalidInput
-from meco.run.calling.answers import Fault
+from meco.run.calling.answers import Fault, read_rows
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from small_runs import BOX, f_and_g, named, noted
@@ -136,3 +136,22 @@ def test_told_noise_of_a_run_without_a_whole_answer_says_nothing():
 def test_a_confirmed_result_has_not_the_probability_of_other_calls():
     result = meco.minimize(f_and_g, BOX, method="SHADE", budget=60, seed=1, noise=0.1)
     assert meco.confirm(result, f_and_g, calls=4).probability is None
+
+
+@pytest.mark.parametrize("form", ["by name", "rows"])
+def test_a_vectorized_function_tells_standard_errors_as_its_constraints(form):
+    def fun(x):
+        f, reach = (x * x).sum(axis=1), 1.0 - x[:, 0]
+        se = {"f": np.full(len(x), 0.1), "reach": np.full(len(x), 0.2)}
+        return {"f": f, "g": {"reach": reach}, "se": se if form == "by name" else np.stack([*se.values()], axis=1)}
+
+    result = meco.minimize(fun, BOX, method="SHADE", budget=60, seed=1, workers=Workers(vectorized=True))
+    assert result.run.nfail == 0
+    assert result.repeated["spread"] == pytest.approx(0.1)
+    assert result.repeated["constraint_spread"] == pytest.approx([0.2])
+
+
+def test_standard_errors_by_a_wrong_name_are_unreadable_in_rows_too():
+    answers = read_rows({"f": np.zeros(2), "g": {"reach": np.zeros(2)}, "se": {"raech": np.ones(2)}}, 2)
+    assert [a.fault for a in answers] == [Fault.MALFORMED] * 2
+    assert "no name of f or a constraint" in answers[0].reason
