@@ -1,4 +1,4 @@
-"""Problems behind the sections on failures and noise, peers that are called on them, and runs that are kept.
+"""Problems behind the sections on failures and noise, and peers that are called on them.
 
 Drawn problems, in D variables of the unit cube: a curved valley, f >= 1, under two curved inequalities; a seed draws
 one. NOMAD needs PyNomadBBO, CMA-ES and TPE the extra "baselines" of this repository's benchmarks (cma, optuna); a peer
@@ -8,23 +8,18 @@ that is not installed is named on stderr and left out.
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
+from simulators_nomad import search_by_nomad
+from users_solvers import Spent
+
 Answer = tuple[float, np.ndarray]
 BIG = 1e3  # what peers that know no failures are told of one
-
-
-class Spent(Exception):
-    """The budget is spent."""
 
 
 def draw_problem(dim: int, seed: int) -> Callable[[np.ndarray], Answer]:
@@ -100,25 +95,6 @@ def _values_of_design(fun: Callable[[np.ndarray], dict[str, Any]]) -> Callable[[
 def _in_cube(values: Callable[[np.ndarray], Answer], box: np.ndarray) -> Callable[[np.ndarray], Answer]:
     low, high = box
     return lambda u: values(low + np.clip(u, 0.0, 1.0) * (high - low))
-
-
-class KeptRuns:
-    """Rows of runs as lines of JSON in a file: a second call goes on where the first was stopped. None: no file."""
-
-    def __init__(self, path: str | None) -> None:
-        self.path, self.rows = None if path is None else Path(path), {}
-        if self.path is not None and self.path.exists():
-            self.rows = {json.dumps(k): v for k, v in map(json.loads, self.path.read_text().splitlines())}
-
-    def __call__(self, key: list[Any], make: Callable[[], list[Any]]) -> list[Any]:
-        """The row of this key, made and appended to the file where it is not there yet."""
-        name = json.dumps(key)
-        if name not in self.rows:
-            self.rows[name] = row = make()
-            if self.path is not None:
-                with self.path.open("a") as file:
-                    file.write(json.dumps([key, row]) + "\n")
-        return self.rows[name]
 
 
 def find_optimum(dim: int, seed: int) -> tuple[float, np.ndarray]:
@@ -227,33 +203,16 @@ def run_cma(count: Counter, dim: int, seed: int) -> None:
 
 def run_nomad(count: Counter, dim: int, seed: int) -> None:
     """PyNomad from the middle, then from random points: f, progressive barriers for g; a failure is no value."""
-    import PyNomad
-
     rng, start = np.random.default_rng(seed), np.full(dim, 0.5)
-    outputs = " ".join(["OBJ", *["PB"] * count.n_ineq])
+    outputs = ["OBJ", *["PB"] * count.n_ineq]
 
-    def box(point: Any) -> int:
-        x = np.array([point.get_coord(i) for i in range(point.size())])
-        try:
-            found = count(x)
-        except Spent:
-            return 0
-        if found is None:
-            return 0
-        point.setBBO(" ".join(repr(float(v)) for v in (found[0], *found[1])).encode())
-        return 1
+    def values(x: np.ndarray) -> list[float] | None:
+        found = count(x)
+        return None if found is None else [found[0], *found[1]]
 
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as place:
-        os.chdir(place)
-        try:
-            while count.left:
-                options = [f"BB_OUTPUT_TYPE {outputs}", f"MAX_BB_EVAL {count.left}", "DISPLAY_DEGREE 0",
-                           f"SEED {seed + 1}"]  # fmt: skip
-                PyNomad.optimize(box, start.tolist(), [0.0] * dim, [1.0] * dim, options)
-                start, seed = rng.random(dim), seed + 1000
-        finally:
-            os.chdir(here)
+    while count.left:
+        search_by_nomad(values, start, np.zeros(dim), np.ones(dim), outputs, count.left, seed)
+        start, seed = rng.random(dim), seed + 1000
 
 
 PEERS = {

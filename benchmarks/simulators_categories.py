@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 
+from kept_runs import KeptRuns
 from simulators_fresh_designs import FRESH_DESIGNS
 from simulators_mixed_designs import DESIGNS
-from simulators_runs import Runs, add_options, print_designs
+from simulators_runs import add_options, print_designs
 
 
 def main(words: list[str] | None = None) -> None:
@@ -19,7 +20,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--fresh", action="store_true", help="the six designs that nothing was chosen on")
     args = parser.parse_args(words)
     chosen = [d for d in (FRESH_DESIGNS if args.fresh else DESIGNS) if d.name in args.designs]
-    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable, Runs(args.keep))
+    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable, KeptRuns(args.keep))
 
 
 if __name__ == "__main__":

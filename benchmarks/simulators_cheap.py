@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from kept_runs import KeptRuns
 from meco import Variable
 from meco.variables import Variables
-from simulators_runs import Runs, add_options, print_designs
+from simulators_runs import add_options, print_designs
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ def main(words: list[str] | None = None) -> None:
         for design in chosen:
             print(f"{design.name}: {measure_share(design):.1e} of the box", flush=True)
         return
-    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable, Runs(args.keep))
+    print_designs(chosen, args.solvers, range(args.seeds), args.per_variable, KeptRuns(args.keep))
 
 
 if __name__ == "__main__":

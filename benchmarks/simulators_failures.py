@@ -19,9 +19,11 @@ from functools import partial
 
 import numpy as np
 
-from simulators_base import PEERS, Answer, Counter, KeptRuns, Spent, draw_problem, find_optimum, installed
+from kept_runs import KeptRuns
+from simulators_base import PEERS, Answer, Counter, draw_problem, find_optimum, installed
+from users_solvers import Spent
 
-TOY_LEAST = 2.7939
+TOY_LEAST, TOY_BUDGET = 2.7939, 150
 KINDS = ("beside", "islands", "most", "pocket", "chance")
 
 
@@ -112,9 +114,13 @@ def main(arguments: list[str]) -> None:
     print(f"{'':<10}{'D':>3}  {'solver':<12}{'f / least f':>12}{'worst':>10}{'feasible':>10}  failed of")
     for kind in args.kinds:
         for dim in [3] if kind == "toy" else args.dims:
+            budget = TOY_BUDGET if kind == "toy" else 30 * dim
             for solver in installed(args.solvers):
                 rows = [
-                    keep(["failures", kind, dim, seed, solver], partial(run_failing, solver, kind, dim, seed))
+                    keep(
+                        ["failures", kind, dim, budget, seed, solver],
+                        partial(run_failing, solver, kind, dim, seed, budget),
+                    )
                     for seed in range(args.seeds)
                 ]
                 over, failed, calls = (np.array(column, dtype=float) for column in zip(*rows))
@@ -123,11 +129,11 @@ def main(arguments: list[str]) -> None:
                 print(f"{kind:<10}{dim:>3}  {solver:<12}{found}  {said}", flush=True)
 
 
-def run_failing(solver: str, kind: str, dim: int, seed: int) -> list[float]:
+def run_failing(solver: str, kind: str, dim: int, seed: int, budget: int) -> list[float]:
     """f of the answer by the least f, inf where none is feasible; failed calls, and calls."""
     if kind == "toy":
-        fun, least, budget, n_ineq = toy, TOY_LEAST, 150, 1
+        fun, least, n_ineq = toy, TOY_LEAST, 1
     else:
-        (fun, least), budget, n_ineq = failing_problem(kind, dim, seed), 30 * dim, 2
+        (fun, least), n_ineq = failing_problem(kind, dim, seed), 2
     count = run_solver(solver, fun, dim, budget, seed, n_ineq)
     return [best_answer(count) / least, sum(told is None for _, told in count.points), budget]

@@ -20,8 +20,11 @@ from typing import Any
 import numpy as np
 
 import meco
-from simulators_base import PEERS, Answer, Counter, KeptRuns, Spent, UnitProblem, installed, list_problems
+from kept_runs import KeptRuns
+from simulators_base import PEERS, Answer, Counter, UnitProblem, installed, list_problems
+from users_solvers import Spent
 
+PER_VARIABLE = 50  # evaluations
 FEASIBLE = 1e-6  # what g may be above 0 by, in the problem's own units
 
 
@@ -42,7 +45,7 @@ def main(arguments: list[str]) -> None:
             for solver in installed(args.solvers):
                 rows = [
                     keep(
-                        ["noise", kind, problem.name, seed, level, solver],
+                        ["noise", kind, problem.name, PER_VARIABLE * problem.dim, seed, level, solver],
                         partial(run_noisy, solver, problem, seed, level),
                     )
                     for seed in range(args.seeds)
@@ -62,7 +65,7 @@ def summarise(rows: list[list[Any]], solver: str) -> str:
 def run_noisy(solver: str, problem: UnitProblem, seed: int, level: float) -> list[Any]:
     """How far the true f of the answer is off, whether it truly keeps the constraints, and whether success is right."""
     size = measure_noise(problem, seed, level)
-    rng, budget = np.random.default_rng([seed, problem.dim]), 50 * problem.dim
+    rng, budget = np.random.default_rng([seed, problem.dim]), PER_VARIABLE * problem.dim
 
     def fun(x: np.ndarray) -> Answer:
         f, g = problem.fun(x)
@@ -86,7 +89,7 @@ def run_noisy(solver: str, problem: UnitProblem, seed: int, level: float) -> lis
 
 def measure_noise(problem: UnitProblem, seed: int, level: float) -> np.ndarray:
     """Standard deviations of f and of the constraints: [1 + p]."""
-    every = meco.minimize(problem.fun, [(0, 1)] * problem.dim, budget=50 * problem.dim, seed=seed).evaluations
+    every = meco.minimize(problem.fun, [(0, 1)] * problem.dim, budget=PER_VARIABLE * problem.dim, seed=seed).evaluations
     late = slice(len(every) // 2, None)
     values = np.concatenate([every.f[late, None], every.g[late]], axis=1)
     return level * (np.nanquantile(values, 0.9, axis=0) - np.nanquantile(values, 0.1, axis=0))

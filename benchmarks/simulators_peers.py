@@ -7,13 +7,12 @@ none has to call the design outside of them.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from typing import Any
 
 import numpy as np
 
 from meco.variables import Variables
+from simulators_nomad import search_by_nomad
 from users_solvers import Judge, Spent, Values, optuna_gp, optuna_tpe, scipy_de
 
 NOT_CALLED = 1e10  # what solvers are told of what a call would have told
@@ -134,41 +133,18 @@ def pymoo_mixed(judge: MixedJudge, seed: int) -> None:
 
 def nomad(judge: MixedJudge, seed: int) -> None:
     """PyNomad from a random point, then from others; categories are integers, cheap constraints an extreme barrier."""
-    import PyNomad
-
     rng = np.random.default_rng(seed)
-    kinds = " ".join("I" if integer else "R" for integer in judge.integer)
-    outputs = " ".join(["OBJ", *["EB"] * judge.n_cheap, *["PB"] * judge.n_ineq])
+    kinds = "".join("I" if integer else "R" for integer in judge.integer)
+    outputs = ["OBJ", *["EB"] * judge.n_cheap, *["PB"] * judge.n_ineq]
     spent = False
 
-    def box(point: Any) -> int:
-        nonlocal spent
-        x = np.array([point.get_coord(i) for i in range(point.size())])
-        try:
-            f, c = np.nan_to_num(judge(x).f, nan=NOT_CALLED), judge.over(x)
-        except Spent:
-            spent = True
-            return 0
-        point.setBBO(" ".join(repr(float(v)) for v in (f, *c)).encode())
-        return 1
+    def values(x: np.ndarray) -> list[float]:
+        return [float(np.nan_to_num(judge(x).f, nan=NOT_CALLED)), *judge.over(x)]
 
     while not spent:
         start = judge.clean(judge.low + rng.random(judge.low.size) * (judge.high - judge.low))
-        before, asked = judge.calls, 5 * judge.budget if judge.n_cheap else judge.left + 1
-        options = [
-            f"BB_INPUT_TYPE ({kinds})",
-            f"BB_OUTPUT_TYPE {outputs}",
-            f"MAX_BB_EVAL {asked}",
-            "DISPLAY_DEGREE 0",
-            f"SEED {seed + 1}",
-        ]
-        with tempfile.TemporaryDirectory() as place:
-            here = os.getcwd()
-            os.chdir(place)
-            try:
-                PyNomad.optimize(box, start.tolist(), judge.low.tolist(), judge.high.tolist(), options)
-            finally:
-                os.chdir(here)
+        before, most = judge.calls, 5 * judge.budget if judge.n_cheap else judge.left + 1
+        spent = search_by_nomad(values, start, judge.low, judge.high, outputs, most, seed, kinds)
         seed += 1000
         if judge.calls == before and judge.calls >= judge.budget:
             return

@@ -1,67 +1,43 @@
-"""Runs of solvers on designs, kept in a file so that a table can be filled up later, and the table of them."""
+"""Runs of solvers on designs, and the table of them."""
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kept_runs import KeptRuns
 from simulators_peers import SOLVERS, MixedJudge
 from users_solvers import Spent
 
 TIE = 1e-4  # share of the best median within which another is first as well
 
 
-class Runs:
-    """f, CPU seconds and the share of calls outside cheap constraints, by design, solver and seed.
-
-    With a file every run is appended to it as a line of JSON, and those that it holds are not made again.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self.path, self.known = path, dict[tuple[str, str, int], dict[str, Any]]()
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                self._remember(json.loads(line))
-
-    def _remember(self, run: dict[str, Any]) -> None:
-        self.known[run["design"], run["solver"], run["seed"]] = run
-
-    def make(self, design: Any, solver: str, seed: int, budget: int) -> None:
-        """Run a solver, unless that is known."""
-        if (design.name, solver, seed) in self.known:
-            return
-        judge = MixedJudge(design, budget)
-        begun = time.process_time()
-        with warnings.catch_warnings(), suppress(Spent):
-            warnings.simplefilter("ignore")
-            SOLVERS[solver](judge, seed)
-        run = {
-            "design": design.name, "solver": solver, "seed": seed, "f": judge.best,
-            "seconds": time.process_time() - begun, "outside": judge.outside / max(judge.calls, 1),
-        }  # fmt: skip
-        self._remember(run)
-        if self.path is not None:
-            with self.path.open("a") as file:
-                file.write(json.dumps(run) + "\n")
-
-    def of(self, design: str, solver: str) -> list[dict[str, Any]]:
-        """The runs of a solver on a design, by seed."""
-        found = [run for (d, s, _), run in self.known.items() if (d, s) == (design, solver)]
-        return sorted(found, key=lambda run: run["seed"])
+def run_design(design: Any, solver: str, seed: int, budget: int) -> dict[str, float]:
+    """f, CPU seconds and the share of calls outside cheap constraints of one run."""
+    judge = MixedJudge(design, budget)
+    begun = time.process_time()
+    with warnings.catch_warnings(), suppress(Spent):
+        warnings.simplefilter("ignore")
+        SOLVERS[solver](judge, seed)
+    seconds = time.process_time() - begun
+    return {"f": judge.best, "seconds": seconds, "outside": judge.outside / max(judge.calls, 1)}
 
 
-def print_designs(designs: Sequence[Any], solvers: Iterable[str], seeds: range, per_variable: int, runs: Runs) -> None:
+def print_designs(
+    designs: Sequence[Any], solvers: Iterable[str], seeds: range, per_variable: int, keep: KeptRuns
+) -> None:
     """A block for each design: feasible share, median and worst f, time; then who is first how often.
 
-    Runs that are not known are made. A row holds every known run of its solver, those of other calls included.
+    Runs that are not known are made. A row holds every known run of its solver at this budget, those of other calls
+    included.
     """
     first = dict.fromkeys(SOLVERS, 0)
     for design in designs:
@@ -74,8 +50,9 @@ def print_designs(designs: Sequence[Any], solvers: Iterable[str], seeds: range, 
         )
         for solver in solvers:
             for seed in seeds:
-                runs.make(design, solver, seed, budget)
-        ranked = {solver: _print_row(solver, found) for solver in SOLVERS if (found := runs.of(design.name, solver))}
+                keep([design.name, solver, budget, seed], partial(run_design, design, solver, seed, budget))
+        rows = {solver: keep.rows_of(design.name, solver, budget) for solver in SOLVERS}
+        ranked = {solver: _print_row(solver, found) for solver, found in rows.items() if found}
         share, median = min(ranked.values())
         for name, (its_share, its_median) in ranked.items():
             first[name] += share < 0 and its_share == share and its_median <= median + TIE * abs(median)

@@ -98,7 +98,8 @@ class Optimizer:
                 f"last of either kind; got {n_ineq}, {n_eq}"
             )
         self.log = EvaluationLog(self.request.budget)
-        self.log.declare_constraints(*counts)
+        self.log.declare_constraints(*counts, *_name_constraints(self.request, told))
+        self.request.check_names(self.log)
         self._told_counts = told  # without the cheap ones, which are added here
         self.asynchronous = pool.asynchronous
         if self.asynchronous:
@@ -198,9 +199,8 @@ class Optimizer:
     ) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
-        if self.request.cheap is not None:  # those that are told have no names
-            (p, q), named = self._told_counts, self.request.cheap.values.describe()
-            answer = answer._replace(g_names=("",) * p + (*named["ineq"],), h_names=("",) * q + (*named["eq"],))
+        g_names, h_names = _name_constraints(self.request, self._told_counts)
+        answer = answer._replace(g_names=g_names, h_names=h_names)
         if answer.fault is Fault.NONE and not np.isnan(errors).any():
             answer = answer._replace(errors=errors)
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
@@ -429,6 +429,14 @@ def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
 
     free = read_cheap(cheap, request.variables)
     return add_cheap_constraints(request, free, pool.vectorized) if free else request
+
+
+def _name_constraints(request: Request, told: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of inequalities and equalities: "" for those that are told, of which there are so many, then cheap ones."""
+    if request.cheap is None:
+        return (), ()
+    named = request.cheap.values.describe()
+    return ("",) * told[0] + (*named["ineq"],), ("",) * told[1] + (*named["eq"],)
 
 
 def _check_cheap_again(inputs: Mapping[str, Any], cheap: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from meco.batch_solve import solve
-from meco.bench.plan import further, printed
+from meco.bench.plan import contender, further, printed
 from meco.bench.plan.comparison import folder_name, make_comparison
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
@@ -87,8 +87,13 @@ def test_meco_is_another_name_of_the_shipped_training():
     assert [c.label for c in e.contenders] == [SCORE_REWARDED, AS_PRINTED]
 
 
+def test_rows_of_the_paper_and_methods_of_ours_are_named_in_two_tables():
+    assert (contender.LABELS["MeCO"], printed.PAPER_ROWS["MeCO"]) == (SCORE_REWARDED, AS_PRINTED)
+    assert not hasattr(printed, "LABELS")
+
+
 def test_five_seeds_as_printed_stand_side_by_side():
-    assert further.PRINTED_SEEDS == presets.PRINTED_SEEDS
+    assert further.PRINTED_SEEDS is presets.PRINTED_SEEDS
     case = EXPERIMENTS["printed-seeds"].cases()[1]
     policies = [json.loads(c.options_json(case)).get("policy") for c in EXPERIMENTS["printed-seeds"].contenders]
     later = [f"meco-paper-loo50-C02-seed{k}" for k in (2, 3, 4, 5)]

@@ -144,3 +144,9 @@ def test_the_command_line_writes_the_page(tmp_path, monkeypatch, capsys):
     assert main(["solve", "tilted", "--budget", "40", "--seed", "1", "--quiet", "--report", "page.html"]) == 0
     assert "page: page.html" in capsys.readouterr().err
     assert "One run" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_evaluations_that_all_failed_are_a_hundred_percent(tmp_path):
+    result = meco.minimize(lambda x: np.nan, BOX, budget=12, method="SHADE-FR", seed=1, on_error="penalize")
+    text = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "12 of 12 evaluations failed (100 %)" in text

@@ -122,6 +122,19 @@ def test_partial_answers_are_counted_and_constraints_say_how_often_they_were_tol
     assert told["constraints"][0]["kept"] == 1.0 - partial.mean()
 
 
+def test_a_constraint_that_no_late_answer_told_of_has_no_share(tmp_path):
+    calls = []
+
+    def staged(x):
+        calls.append(x)
+        return (1.0, {"early": -1.0, "late": -1.0}) if len(calls) <= 10 else {"g": {"early": 1.0}}
+
+    meco.minimize(staged, [(0, 4)], budget=115, method="SHADE", seed=1, checkpoint=tmp_path / "run")
+    early, late = read_run_status(tmp_path / "run")["constraints"]
+    assert (early["kept"], early["told"]) == (0.0, 1.0)
+    assert (late["kept"], late["told"]) == (None, 0.0)
+
+
 def test_a_run_without_a_whole_answer_says_that_its_answers_are_partial(tmp_path):
     meco.minimize(lambda x: {"g": {"early": 1.0 + x[0]}}, [(0, 4)], budget=5, seed=1, checkpoint=tmp_path / "run")
     told = read_run_status(tmp_path / "run")

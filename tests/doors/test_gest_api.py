@@ -137,6 +137,7 @@ def test_cheap_constraints_are_kept_by_every_suggestion():
         assert max(cheap(point).values()) <= 1e-9
         generator.ingest([point | {"y": point["x"] * point["n"] + (point["kind"] == "b")}])
     assert generator.result.fun == pytest.approx(-13.0, abs=0.1)
+    assert list(generator.result.constraints) == ["sum", "kind"]
 
 
 def test_results_of_others_are_learned_from():

@@ -173,10 +173,12 @@ def test_both_sides_and_equalities_count():
 
 def test_the_model_is_not_run_where_a_cheap_constraint_is_violated():
     """A function of the design by name, in the units of add_design_var; it may say no by a number or by name."""
-    for cheap in (lambda d: d["length"] - 60.0, lambda d: {"shelf": d["length"][0] - 60.0}):
+    told_by = {"cheap": lambda d: d["length"] - 60.0, "shelf": lambda d: {"shelf": d["length"][0] - 60.0}}
+    for name, cheap in told_by.items():
         found = solved(scaled_model(MecoDriver(budget=20, seed=1, cheap=cheap), {"ref": -50.0}, upper=400.0))
         assert found.x[0] == pytest.approx(60.0, rel=1e-6)
         assert found.evaluations.x.max() <= 60.0
+        assert name in found.constraints
 
 
 def test_discrete_design_variables_are_whole_numbers():

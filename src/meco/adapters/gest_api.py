@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.adapters.named_cheap import NamedCheap
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
@@ -108,20 +110,24 @@ class MecoGenerator(Generator):
         start = None if x0 is None else np.array([self._as_point(point) for point in x0])
         self._settings: dict[str, Any] = {"budget": budget, "method": method, "x0": start, "tolerances": tolerances}
         self._seed = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-        self._cheap, self._asynchronous, self._searches = cheap, asynchronous, 0
+        self._cheap_function, self._asynchronous, self._searches = cheap, asynchronous, 0
         self._events: list[tuple[str, Any]] = []  # every suggestion and result, by which a copy becomes what this is
         self._begin()
 
     def _begin(self) -> None:
         """As if nothing had been suggested or ingested."""
         self._optimizer: Optimizer | None = None
+        names = tuple(axis.name for axis in self._axes)
+        self._variables = Variables(tuple(axis.variable for axis in self._axes), names)
+        free = self._cheap_function
+        self._cheap = None if free is None else NamedCheap(partial(self._call_cheap, free), self._variables)
         self._searches = 0
         self._results: list[PriorEvaluations] = []  # all whole ones that came back
         self._unheard: list[PriorEvaluations] = []  # of other points, while the search could not learn from them
 
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: what was asked and told, not the search that came of it."""
-        made = ("_optimizer", "_results", "_unheard", "_searches")
+        made = ("_optimizer", "_variables", "_cheap", "_results", "_unheard", "_searches")
         return {key: value for key, value in vars(self).items() if key not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -211,26 +217,23 @@ class MecoGenerator(Generator):
         first = self._searches == 0
         drawn = int(np.random.default_rng([self._seed, self._searches]).integers(2**31))
         self._searches += 1
-        names = tuple(axis.name for axis in self._axes)
         return Optimizer(
-            Variables(tuple(axis.variable for axis in self._axes), names),
+            self._variables,
             len(self._sides),
             seed=self._seed if first else drawn,
             evaluated=known,
-            cheap=None if self._cheap is None else self._call_cheap,
+            cheap=None if self._cheap is None else self._cheap.as_argument(),
             workers=Workers(batch=1 if self._asynchronous else None, asynchronous=self._asynchronous),
             **self._settings | ({} if first else {"x0": None}),
         )
 
-    def _call_cheap(self, given: Mapping[str, Any]) -> list[float]:
-        """Values of the cheap constraints at a point of the search by name, which has words for categories."""
-        assert self._cheap is not None
+    def _call_cheap(self, cheap: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]) -> Any:
+        """What the cheap function says of a point of the search by name, which has words for categories."""
         point = {
             axis.name: given[axis.name] if axis.variable.categories is not None else axis.to_value(given[axis.name])
             for axis in self._axes
         }
-        said = self._cheap(point | self._constants())
-        return np.ravel(list(said.values()) if isinstance(said, Mapping) else said).astype(np.float64).tolist()
+        return cheap(point | self._constants())
 
     def _with_cheap(self, known: PriorEvaluations) -> PriorEvaluations:
         """One result with the values of cheap constraints after its own, as a search knows it."""
@@ -238,7 +241,7 @@ class MecoGenerator(Generator):
             return known
         point = {axis.name: v for axis, v in zip(self._axes, known.x[0].tolist())}
         words = {axis.name: axis.to_value(point[axis.name]) for axis in self._axes if axis.variable.categories}
-        return known._replace(g=np.concatenate([known.g, [self._call_cheap(point | words)]], axis=1))
+        return known._replace(g=np.concatenate([known.g, [self._cheap.values(point | words)]], axis=1))
 
     def _constants(self) -> dict[str, Any]:
         """The constants of VOCS by name."""

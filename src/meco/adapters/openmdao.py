@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.adapters.named_cheap import NamedCheap
 from meco.adapters.pass_through import leave_run, run_and_leave
 from meco.api import minimize
 from meco.errors import InvalidInput, load_extra, warn_user
@@ -97,7 +98,8 @@ class MecoDriver(Driver):
         equal, sides = self._read_constraints()
         asked = {name: self.options[name] for name in ("budget", "seed", "method", "tolerances", "stop", "checkpoint")}
         x0 = start if self.options["start_at_current"] else None
-        asked["cheap"] = None if self.options["cheap"] is None else self._call_cheap
+        if (cheap := self.options["cheap"]) is not None:
+            asked["cheap"] = NamedCheap(lambda x: cheap(self._split_design(x)), variables).as_argument()
         self.found = run_and_leave(
             lambda: minimize(lambda x: self._evaluate(x, sides, equal), variables, x0=x0, on_error="penalize", **asked)
         )
@@ -152,11 +154,6 @@ class MecoDriver(Driver):
             design[name] = np.round(value).astype(int) if name in self._designvars_discrete else value
             at += self._sizes[name]
         return design
-
-    def _call_cheap(self, x: np.ndarray) -> list[float]:
-        """Values of the cheap constraints at a design."""
-        said = self.options["cheap"](self._split_design(x))
-        return np.ravel(list(said.values()) if isinstance(said, Mapping) else said).astype(np.float64).tolist()
 
     def _set_design(self, x: np.ndarray) -> None:
         """Put a design into the model."""

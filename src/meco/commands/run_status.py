@@ -113,16 +113,24 @@ def _sample_curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: n
 def _describe_constraints(
     every: Evaluations, best: int, names: tuple[str, ...], tolerances: Any
 ) -> list[dict[str, Any]]:
-    """Each constraint at the best point, the share of the latest answers that told of it, and of those that kept it."""
+    """Each constraint at the best point, the share of the latest answers that told of it, and of those that kept it.
+
+    The latter is None where none told of it.
+    """
     values = np.concatenate([every.g, every.h], axis=1)
     over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
     allowed = np.concatenate([np.broadcast_to(t, v.shape[1]) for t, v in zip(tolerances, (every.g, every.h))])
     lately = over[~every.failed | every.partial][-RECENT_EVALUATIONS:]  # nan where it is not told
-    told = ~np.isnan(lately)
-    kept = np.sum(lately <= allowed, axis=0) / np.maximum(np.sum(told, axis=0), 1)
+    told, kept = (np.sum(which, axis=0).tolist() for which in (~np.isnan(lately), lately <= allowed))
     return [
-        {"name": n, "value": float(v), "violation": float(c) if c > tol else 0.0, "kept": float(k), "told": float(t)}
-        for n, v, c, tol, k, t in zip(names, values[best], over[best], allowed, kept, told.mean(axis=0))
+        {
+            "name": n,
+            "value": float(v),
+            "violation": float(c) if c > tol else 0.0,
+            "kept": k / t if t else None,
+            "told": t / max(len(lately), 1),
+        }
+        for n, v, c, tol, k, t in zip(names, values[best], over[best], allowed, kept, told)
     ]
 
 

@@ -47,10 +47,11 @@ class ProblemBatch:
         if (order != np.arange(runs)).any():
             self._to_groups, self._from_groups = self._on_device(order), self._on_device(np.argsort(order))
         self._chance: Any = None
+        self._group_chance: list[Any] = [None] * len(self._groups)  # the same streams, of the runs of each group
         if any(p.draws for p in distinct):
             self._chance = (streams or Streams([0] * runs, xp, device)).spawn(CHANCE_STREAM)
-        ends = np.cumsum([count for _, count in self._groups])
-        self._members = np.split(order, ends[:-1])  # runs of each group
+            members = np.split(order, np.cumsum([count for _, count in self._groups])[:-1])
+            self._group_chance = [self._chance.select(theirs) for theirs in members]
 
     def _make_box_and_tolerances(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
         """Box and tolerances as arrays [B or 1, 1, ...] beside the candidates."""
@@ -88,20 +89,19 @@ class ProblemBatch:
 
     def values(self, x: Array) -> Values:
         """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem, as chance has it."""
-        return self._evaluate_groups(x, self._chance)
+        return self._evaluate_groups(x, self._group_chance)
 
     def true_values(self, x: Array) -> Values | None:
         """The values without what chance does to them; None where it does nothing."""
-        return None if self._chance is None else self._evaluate_groups(x, None)
+        return None if self._chance is None else self._evaluate_groups(x, [None] * len(self._groups))
 
-    def _evaluate_groups(self, x: Array, chance: Any) -> Values:
-        """Values at x [B, N, D], group by group; chance None: the truth."""
+    def _evaluate_groups(self, x: Array, chance: list[Any]) -> Values:
+        """Values at x [B, N, D], group by group, each with its streams of chance; None: the truth."""
         if len(self._groups) == 1:
-            return _call(self._groups[0][0], x, chance)
+            return _call(self._groups[0][0], x, chance[0])
         xp, parts, at = self.xp, [], 0
         x = x if self._to_groups is None else xp.take(x, self._to_groups, axis=0)
-        for (problem, runs), members in zip(self._groups, self._members):
-            theirs = None if chance is None else chance.select(members)
+        for (problem, runs), theirs in zip(self._groups, chance):
             parts.append(self._pad(_call(problem, x[at : at + runs, ...], theirs)))
             at += runs
         values = [xp.concat(list(p), axis=0) for p in zip(*parts)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class Streams:
 
     def select(self, runs: Iterable[int]) -> Streams:
         """The same streams, where they stand, of some of the runs."""
-        chosen = list(runs)
-        part = Streams([self.seeds[b] for b in chosen], self.xp, self.device)
+        part, chosen = copy(self), list(runs)
+        part.seeds = tuple(self.seeds[b] for b in chosen)
         part._generators = [self._generators[b] for b in chosen]
         return part
 
@@ -134,8 +135,9 @@ class DeviceStreams:
 
     def select(self, runs: Iterable[int]) -> DeviceStreams:
         """Numbers for some of the runs, from the same generator."""
-        part = DeviceStreams(self._seed, len(list(runs)), self.device)
-        part._generator, part.generators = self._generator, self.generators
+        part = copy(self)
+        part.runs = len(list(runs))
+        part.seeds = tuple(range(self._seed, self._seed + part.runs))
         return part
 
     def spawn(self, purpose: int) -> DeviceStreams:

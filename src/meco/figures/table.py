@@ -66,6 +66,12 @@ def format_fixed(value: float, decimals: int) -> str:
     return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
+def format_share(share: float) -> str:
+    """A share of [0, 1] in percent: 100 %, 37 %, two digits below a tenth (4.2 %), so that few are not none."""
+    percent = 100 * share
+    return f"{percent:.2g} %" if 0 < share < 0.1 else f"{math.floor(percent + 0.5)} %"
+
+
 def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]:
     """Marks "best" and "second" for the two least values, else ""; equal values share their mark, nan has none."""
     shown = [v if decimals is None else round(v, decimals) for v in values]

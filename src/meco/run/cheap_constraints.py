@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,6 +48,16 @@ def _name_of(constraint: LimitedValues, index: int) -> str:
     return name if name and name != "<lambda>" else f"cheap {index + 1}"
 
 
+def draw_first_points(variables: Variables) -> Iterator[np.ndarray]:
+    """Points [D] at which a function is asked what its values are like: the middle, then others between the bounds."""
+    low = np.where(np.isfinite(variables.lower), variables.lower, np.minimum(variables.upper, 1.0) - 1.0)
+    high = np.where(np.isfinite(variables.upper), variables.upper, low + 1.0)
+    draw = np.random.default_rng(0).random((FIRST_TRIES - 1, low.size))
+    for u in np.concatenate([np.full((1, low.size), 0.5), draw]):
+        x = low + u * (high - low)
+        yield np.where(variables.column("integer"), np.round(x), x)
+
+
 class CheapValues:
     """c [n, C] of points [n, D] of the box: inequalities of every constraint first, then rows that are kept too."""
 
@@ -68,12 +78,7 @@ class CheapValues:
 
     def _count(self, constraint: LimitedValues, variables: Variables) -> tuple[int, int]:
         """How many inequalities and equalities a constraint has, from its first values."""
-        low = np.where(np.isfinite(variables.lower), variables.lower, np.minimum(variables.upper, 1.0) - 1.0)
-        high = np.where(np.isfinite(variables.upper), variables.upper, low + 1.0)
-        draw = np.random.default_rng(0).random((FIRST_TRIES - 1, low.size))
-        for u in np.concatenate([np.full((1, low.size), 0.5), draw]):
-            x = low + u * (high - low)
-            x = np.where(variables.column("integer"), np.round(x), x)
+        for x in draw_first_points(variables):
             try:
                 g, h = constraint(x[None] if self.vectorized else x)
                 return g.shape[-1], h.shape[-1]

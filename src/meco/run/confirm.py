@@ -126,6 +126,7 @@ def confirm(
             "spread": float(spread),
             "constraint_spread": np.concatenate(others),
         },
+        probability=None,  # that of the run is of other calls
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import meco
 from meco.core.capabilities import Policed, offered
 from meco.core.loop import Loop
+from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import ConstraintValue, LimitPrices, Minimum, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
@@ -38,11 +39,11 @@ def make_result(
     by_arrival: bool = False,
 ) -> Result:
     """The result of everything the log holds."""
-    allowed = request.resolve_tolerances(log)
+    allowed, deviations, misfits = _resolve_names(request, log)
     every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
     ended = reason != "running" and every.best is not None
-    noisy = choose_noisy_answer(every, allowed, request.resolve_noise(log)) if ended else None
+    noisy = choose_noisy_answer(every, allowed, deviations) if ended else None
     found = found if noisy is None else noisy.point
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
@@ -61,7 +62,7 @@ def make_result(
         starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
         evidence=evidence,
         versions=library_versions() | _policy_version(loop),
-        notes=tuple(notes),
+        notes=(*notes, *misfits),
     )
     result = Result(
         x=found.x,
@@ -82,6 +83,17 @@ def make_result(
         repeated=None if noisy is None else _describe_repeats(noisy),
     )
     return replace(result, message=_write_message(result, log, detail))
+
+
+def _resolve_names(request: Request, log: EvaluationLog) -> tuple[tuple[Any, Any], np.ndarray | None, tuple[str, ...]]:
+    """Tolerances, standard deviations of a call, and a note where their names or numbers do not fit.
+
+    Calls end as soon as that is known; a run that ended before has the strictest tolerances, and its calls none.
+    """
+    try:
+        return request.resolve_tolerances(log), request.resolve_noise(log), ()
+    except InvalidInput as error:
+        return request.strictest_tolerances, None, (str(error),)
 
 
 def _describe_repeats(noisy: NoisyAnswer) -> dict[str, Any]:
@@ -212,9 +224,8 @@ def _describe_noisy(result: Result, n_ineq: int) -> str:
     assert result.probability is not None
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
-    said = (
-        f"Calls of one point differ: of {calls} calls at x f = {result.fun:.6g} in the mean, standard error {error:.2g}"
-    )
+    of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
+    said = f"Calls of one point differ: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."
     sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"

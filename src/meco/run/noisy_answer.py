@@ -6,7 +6,8 @@ that were called again, the mean of an inequality has the standard error s / sqr
 
     P(feasible) = product over the inequalities of Phi((tolerance - mean) / (s / sqrt(n))).             (1)
 
-Standard deviations that the user or the answers told stand in the place of s. Success means that (1) is at least 0.95.
+Standard deviations that the user or the answers told stand in the place of s; a run that called no point again is then
+judged by single calls. Success means that (1) is at least 0.95.
 Of an equality no probability is asked: its mean must be within the tolerance and two standard errors.
 """
 
@@ -38,21 +39,23 @@ class NoisyAnswer(NamedTuple):
 def choose_noisy_answer(
     every: Evaluations, tolerances: tuple[Any, Any], told: np.ndarray | None = None
 ) -> NoisyAnswer | None:
-    """The answer of a run whose repeated calls differ; None where no call was repeated, or all gave the same.
+    """The answer of a run whose calls differ; None where they do not, or where nobody told and no call was repeated.
 
     told [1 + p + q] are standard deviations of a call, where these are known.
     """
-    if len(every) < 2 or len(np.unique(every.x, axis=0)) == len(every):
+    if told is None and (len(every) < 2 or len(np.unique(every.x, axis=0)) == len(every)):
         return None
     found = average_calls(every)
-    again = found.calls > 1
-    deviations = [_pool(found, spread) for spread in found.spread]
-    if told is not None:
-        p = every.g.shape[1]
-        deviations = [told[0], told[1 : 1 + p], told[1 + p :]]
-    if not again.any() or not any(np.any(d > 0.0) for d in deviations):
+    most = int(found.calls.max(initial=0))
+    if most < (2 if told is None else 1):
         return None
-    enough = np.flatnonzero(found.calls >= max(2, (int(found.calls.max()) + 1) // 2))
+    if told is None:
+        deviations = [_pool(found, spread) for spread in found.spread]
+    else:
+        deviations = np.split(told, (1, 1 + every.g.shape[1]))
+    if not any(np.any(d > 0.0) for d in deviations):
+        return None
+    enough = np.flatnonzero(found.calls >= min(most, max(2, (most + 1) // 2)))
     chances = np.array([_probability(found, k, deviations, tolerances) for k in enough.tolist()])
     sure = chances >= SUCCESS_PROBABILITY
     f = found.mean[0][enough]
@@ -62,7 +65,7 @@ def choose_noisy_answer(
     root = math.sqrt(found.calls[k])
     point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, bool(sure[at]), True)
     errors = np.concatenate([np.atleast_1d(deviations[1]), np.atleast_1d(deviations[2])]) / root
-    return NoisyAnswer(point, float(chances[at]), int(found.calls[k]), float(deviations[0]) / root, errors)
+    return NoisyAnswer(point, float(chances[at]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
 
 
 def _pool(found: PointMeans, spread: np.ndarray) -> np.ndarray:

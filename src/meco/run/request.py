@@ -122,12 +122,19 @@ class Request:
         """
         if self.noise is False:
             return None
-        told = log.standard_errors()
-        if told is not None:
-            return np.sqrt(np.mean(told * told, axis=0))
-        if self.noise is None or isinstance(self.noise, bool):
+        told = log.pooled_errors()
+        return self._resolve_given_noise(log) if told is None else told
+
+    def _resolve_given_noise(self, log: EvaluationLog) -> np.ndarray | None:
+        """Standard deviations [1 + C] as the user gave them; None where there are none, or no constraints known yet."""
+        if self.noise is None or isinstance(self.noise, bool) or log.constraints is None:
             return None
         return resolve_noise_by_name(self.noise, log.constraint_names(self.constraint_names))
+
+    def check_names(self, log: EvaluationLog) -> None:
+        """Refuse tolerances and levels of noise that do not fit the constraints that the log knows."""
+        self.resolve_tolerances(log)
+        self._resolve_given_noise(log)
 
     @property
     def strictest_tolerances(self) -> tuple[float, float]:
@@ -224,6 +231,7 @@ def make_request(
             raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
     known = None if evaluated is None else read_prior_evaluations(evaluated, variables)
     _check_tolerance_names(allowed, known)
+    level = _read_noise_level(noise, allowed, known)
     integer = variables.column("integer")
     request = Request(
         variables,
@@ -235,7 +243,7 @@ def make_request(
         known,
         allowed,
         notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
-        noise=read_noise(noise),
+        noise=level,
     )
     if any(variable.infinite for variable in variables.each):
         _check_infinite_bounds(request)
@@ -281,6 +289,19 @@ def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) 
         )
     for keyword in ("ineq", "eq") if allowed.names else ():
         check_constraint_names(getattr(allowed, keyword), allowed.names, keyword)
+
+
+def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations | None) -> Noise | None:
+    """Noise in one of its forms, refused where it does not fit the names, or the number of known values."""
+    found = read_noise(noise)
+    if allowed.names and isinstance(found, (dict, list)):
+        resolve_noise_by_name(found, allowed.names)
+    if known is not None and isinstance(found, list) and len(found) != 1 + known.g.shape[1] + known.h.shape[1]:
+        raise InvalidInput(
+            f"noise has {len(found)} values, but evaluated has f, {known.g.shape[1]} inequalities and "
+            f"{known.h.shape[1]} equalities"
+        )
+    return found
 
 
 def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:

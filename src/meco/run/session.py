@@ -129,6 +129,7 @@ class Session:
             self._events,
             calls_begun=0 if self.folder is None else len(self.folder.recorded),
             batch=batch,
+            check_names=lambda: self.request.check_names(log),
         )
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
+from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
@@ -20,7 +21,6 @@ METHODS_AT_100D = (*TR_METHODS, "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", 
 MOST_WITH_COSTLY = 300  # evaluations of a run
 # real-world problems beyond D = 30
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
-PRINTED_SEEDS = (1, 2, 3, 4, 5)  # of the trainings as printed: the preset "as-printed" of `meco train`
 # families that the shipped policy was neither trained nor chosen on; a later training takes others to confirm on
 UNSEEN_FAMILIES = (
     "funnels-linear", "basin-free", "bowl-islands", "valley-saddle", "edges-wave", "ripples-many", "ring-curved",

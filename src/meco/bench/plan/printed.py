@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from meco.bench.plan.contender import AS_PRINTED
 
-LABELS = {"MeCO": AS_PRINTED}  # rows of the paper -> the contenders that they stand beside, where the name differs
+PAPER_ROWS = {"MeCO": AS_PRINTED}  # rows of the paper -> the contenders that they stand beside, where the name differs
 
 
 class Printed(NamedTuple):
@@ -55,7 +55,7 @@ def read_engineering_problems() -> dict[str, dict[str, str]]:
 
 def _find_label(row: str) -> str:
     """The contender of ours that a row of the paper stands beside."""
-    return LABELS.get(row, row)
+    return PAPER_ROWS.get(row, row)
 
 
 def _read_rows(name: str) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
 from meco.figures.run_figure import WIDE_PANEL, controls_figure, convergence_figure, violation_figure
-from meco.figures.table import Cell, Column, Table, format_number
+from meco.figures.table import Cell, Column, Table, format_number, format_share
 from meco.result import ConstraintValue
 
 SHOWN_POINTS = 20  # points drawn across the variables
@@ -73,8 +73,8 @@ def compose_run_page(result: Any, title: str = "", author: str = "", notes: str 
 def _evidence_html(result: Any) -> str:
     """What the starts of the search tell of the answer, and the other minima with their designs."""
     every, run = result.evaluations, result.run
-    share = run.nfail / max(1, result.nfev)
-    failed = f" {run.nfail} of {result.nfev} evaluations failed ({100 * share:.2g} %)." if run.nfail else ""
+    share = format_share(run.nfail / max(1, result.nfev))
+    failed = f" {run.nfail} of {result.nfev} evaluations failed ({share})." if run.nfail else ""
     if count := int(every.partial.sum()):
         failed += f" {count} of {len(every)} answers were partial: they stopped at a violated constraint."
     if result.probability is not None:
@@ -172,7 +172,7 @@ def _constraint_table(result: Any) -> Table:
         shown = [Cell(format_number(v, 4), v) for v in found]
         if partial:
             share = float(every.told[:, 1 + k].mean())
-            shown.append(Cell(f"{share:.0%}", share))
+            shown.append(Cell(format_share(share), share))
         rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, prices.get(name)))])
     return Table("constraints", "Constraints", columns, rows, "Inequalities are g ≤ 0, equalities h = 0.")
 

@@ -15,6 +15,7 @@ from meco.policies.resolve import PolicyLike, find_policy
 from meco.rules.epsilon import DELTA
 
 DEFAULT_POLICY = "meco-10d"
+PRINTED_SEEDS = (1, 2, 3, 4, 5)  # of policies trained as printed; nothing is chosen: the first is the tables' row
 
 EngineLike = str | Callable[..., Engine]  # a name of ENGINES, or how to build one from a task and a rule
 

@@ -151,12 +151,21 @@ def read_rows(value: Any, count: int) -> list[Answer]:
         (g, g_names), (h, h_names) = _read_named_rows(g, count), _read_named_rows(h, count)
         errors = [NO_VALUES] * count
         if (told := _told_errors(value)) is not None:
-            errors = [read_errors(row, (*g_names, *h_names)) for row in _read_rows_of_numbers(told, count)]
+            names = (*g_names, *h_names)
+            errors = [read_errors(row, names) for row in _split_error_rows(told, count)]
     except Exception as error:
         return [_unreadable_answer(value, error)] * count
     return [
         check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names, errors=errors[i])) for i in range(count)
     ]
+
+
+def _split_error_rows(told: Any, count: int) -> list[Any]:
+    """Standard errors of each of `count` points: rows of [S, 1 + C], or dicts by name of columns [S] by name."""
+    if not isinstance(told, Mapping):
+        return list(_read_rows_of_numbers(told, count))
+    columns, names = _read_named_rows(told, count)
+    return [dict(zip(names, row)) for row in columns.tolist()]
 
 
 def check_finite(answer: Answer) -> Answer:

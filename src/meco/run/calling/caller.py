@@ -205,6 +205,7 @@ class Caller:
         events: Events = NO_EVENTS,
         calls_begun: int = 0,
         batch: int = 0,
+        check_names: Callable[[], None] = lambda: None,
     ) -> None:
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
@@ -212,6 +213,7 @@ class Caller:
         self.on_error, self.tolerances, self.vectorized, self.events = on_error, tolerances, vectorized, events
         self.calls_begun = calls_begun  # calls; a resumed run is past the first ones
         self.batch = batch  # of the next calls
+        self.check_names = check_names  # of constraints, once an answer has told them; it raises where they do not fit
         self._retried = 0  # calls beyond the first of each point that are not counted yet
         self.mismatch_reported = False  # whether a mismatch was reported
         self.strictly_feasible_seen = False  # whether a point with every g <= 0 was seen
@@ -245,6 +247,7 @@ class Caller:
             finally:
                 self.log.fix_constraints()
             self._report_mismatch()
+            self._check_names_of(numbers)
             self._watch_until(numbers.stop)
             final |= at
             attempt += 1
@@ -319,6 +322,12 @@ class Caller:
             raise _make_failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
         self.log.add_answer(entry, answer.reason)
         self._report_mismatch()
+        self._check_names_of([number])
+
+    def _check_names_of(self, numbers: Iterable[int]) -> None:
+        """Check names that the user gave once one of these answers is in the log, and so the constraints are known."""
+        if any(n in self.log.entries and self.log.entries[n].good for n in numbers):
+            self.check_names()
 
     def _report_mismatch(self) -> None:
         """Tell once that an answer has other constraints than most."""

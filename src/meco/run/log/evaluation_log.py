@@ -123,6 +123,8 @@ class EvaluationLog:
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
         self._builder: EvaluationsBuilder | None = None
+        self._told_errors: dict[int, np.ndarray] = {}  # standard errors by number, of answers that told them
+        self._pooled: np.ndarray | None = None  # over all of these; None: to be computed
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -137,9 +139,11 @@ class EvaluationLog:
         """Whether the constraints were compared with all of the first answers."""
         return self._vote.confirmed
 
-    def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
-        """Give the number of constraints beforehand; their names are still to come."""
-        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq), True
+    def declare_constraints(
+        self, n_ineq: int, n_eq: int, g_names: tuple[str, ...] = (), h_names: tuple[str, ...] = ()
+    ) -> None:
+        """Give the number of constraints beforehand; their names are still to come where they are not given."""
+        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq, g_names, h_names), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
@@ -232,6 +236,7 @@ class EvaluationLog:
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.pop_mismatched()
         self.constraints, self._builder = agreed, None
+        self._told_errors, self._pooled = {}, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
             self._enter(*self._align_constraints(entry, ""), new=True)
@@ -239,6 +244,8 @@ class EvaluationLog:
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         """Keep an entry and count its fault; of a new one the folder is told."""
         self.entries[entry.number] = entry
+        if entry.good and entry.errors.size == 1 + sum(self.counts):
+            self._told_errors[entry.number], self._pooled = entry.errors, None
         if not entry.good:
             self.faults[entry.fault] += 1
             if new:
@@ -282,11 +289,15 @@ class EvaluationLog:
         )
         return f, g, h
 
-    def standard_errors(self) -> np.ndarray | None:
-        """Of f, g and h of every answer that told them, [n, 1 + p + q]; None where none did."""
-        width = 1 + sum(self.counts)
-        found = [e.errors for e in self.entries.values() if e.good and e.errors.size == width]
-        return np.array(found) if found else None
+    def pooled_errors(self) -> np.ndarray | None:
+        """Standard error of f, g and h [1 + p + q], pooled over all answers that told theirs; None where none did.
+
+        By number: the sum is the same to the last bit, whoever finished first.
+        """
+        if self._pooled is None and self._told_errors:
+            told = np.array([self._told_errors[n] for n in sorted(self._told_errors)])
+            self._pooled = np.sqrt(np.mean(told * told, axis=0))
+        return self._pooled
 
     def good_points(self) -> PriorEvaluations:
         """Every answer that another search can be told."""
