@@ -84,7 +84,6 @@ def test_not_a_number_is_no_objective_and_the_constraints_beside_it_are_learnt_f
     points = one_problem.points_of_minimize(lambda x: (fun(x), one_problem.limits(*x)), x0=np.ones(3))
     np.testing.assert_array_equal(np.array(found.history.params), points)
     assert 0.1 < np.mean([one_problem.fails(*x) for x in points]) < 0.4
-    assert found.fun < 0.052
 
 
 def test_without_bounds_the_missing_ones_are_asked_for():
