@@ -76,10 +76,14 @@ def test_equalities_maximising_and_parameters_by_name():
     assert found.params["a"] == pytest.approx(1.0, abs=0.05)
 
 
-def test_not_a_number_is_a_failed_evaluation():
-    found = solved(lambda x: math.nan if one_problem.fails(*x) else one_problem.weight(*x), error_handling="continue")
-    points = one_problem.points_of_minimize(one_problem.brittle, x0=np.ones(3))
+def test_not_a_number_is_no_objective_and_the_constraints_beside_it_are_learnt_from():
+    def fun(x):
+        return math.nan if one_problem.fails(*x) else one_problem.weight(*x)
+
+    found = solved(fun, error_handling="continue")
+    points = one_problem.points_of_minimize(lambda x: (fun(x), one_problem.limits(*x)), x0=np.ones(3))
     np.testing.assert_array_equal(np.array(found.history.params), points)
+    assert 0.1 < np.mean([one_problem.fails(*x) for x in points]) < 0.4
 
 
 def test_without_bounds_the_missing_ones_are_asked_for():

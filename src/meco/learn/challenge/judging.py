@@ -56,7 +56,7 @@ class SetSize(NamedTuple):
     seeds: int
 
 
-QUICK_SIZE = SetSize(((5, 20), (10, 20)), 2, 1)
+QUICK_SIZE = SetSize(((5, 20), (10, 20)), 1, 1)  # two problems of a family, in 5 and in 10 variables
 FULL_SIZE = SetSize(((5, 50), (10, 20), (10, 50), (20, 50)), 3, 2)
 
 
