@@ -49,7 +49,8 @@ def test_the_first_minimum_is_the_answer_also_where_points_within_the_tolerance_
 
 def test_a_start_that_the_budget_cut_off_is_no_minimum_of_its_own():
     """Three ends: of a start that ended, of one that ended elsewhere, and of one on its way when the run was over."""
-    request = SimpleNamespace(dim=1, range=None, lower=np.zeros(1), upper=np.ones(1))
+    sides = SimpleNamespace(lower=np.zeros(1), upper=np.ones(1))
+    request = SimpleNamespace(dim=1, range=None, variables=sides)
     n = 9
     every = SimpleNamespace(
         x=np.array([[0.1], [0.1], [0.1], [0.5], [0.5], [0.5], [0.9], [0.9], [0.9]]), f=np.arange(n, dtype=float),
