@@ -12,8 +12,8 @@ of a setting's best points after 10, 20 and 50 evaluations a variable among thos
 problems. A file keeps every run; begun again, the command goes on where it was.
 
 `gate` says what knowing the family of a problem beforehand would be worth: profiles (settings) are chosen on half of
-the problems of every family and size, and compared on the other half with the one profile that is best on all. No
-policy over these profiles can be expected to gain more.
+the problems of every family and size, and compared on the other half with the one profile that is best on all. More
+than that can be had only by telling problems of one family apart, or by changing profiles within a run.
 """
 
 from __future__ import annotations
