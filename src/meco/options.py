@@ -68,16 +68,22 @@ def _read_tolerance(given: Any, keyword: str) -> Tolerance:
 
 def _check_tolerance(value: Any, what: str) -> float:
     """A finite number, 0 or more; what names it in the error."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
+    number = _read_nonnegative(value)
+    if number is None:
         raise InvalidInput(
             f"tolerances: {what} must be a finite number, 0 or more (or a list of them in order, or a dict by name); "
             f"got {value!r:.60}"
         )
     return number
+
+
+def _read_nonnegative(value: Any) -> float | None:
+    """A finite number, 0 or more; None for anything else, True and False too."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 def read_noise(given: Any) -> Noise | None:
@@ -98,12 +104,9 @@ def read_noise(given: Any) -> Noise | None:
 
 
 def _check_deviation(value: Any, what: str) -> float:
-    """A finite number, 0 or more; what names it in the error."""
-    try:
-        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
+    """A finite number, 0 or more, and no text; what names it in the error."""
+    number = None if isinstance(value, (str, bytes)) else _read_nonnegative(value)
+    if number is None:
         raise InvalidInput(
             f"{what} must be True, False, or the standard deviation of a call: a finite number, 0 or more (or a list "
             f'of them, f first, or a dict by name with "f"); got {value!r:.60}'
