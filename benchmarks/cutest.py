@@ -1,7 +1,7 @@
 """MeCO beside SLSQP, COBYQA and COBYLA on the open CUTEst problems: how many each solves, and how soon.
 
     MECO_DATA=... python benchmarks/cutest.py [--methods TR,SLSQP,...] [--seeds 2] [--processes 2] [--out FILE.jsonl]
-                                              [--as-stated]
+                                              [--as-stated] [--also '{"narrow": {"margin": 0.05}}']
 
 Solved to t: feasible (g <= 1e-6, |h| <= 1e-4, the same for all) and f <= f_ref + t max(1, |f_ref|), with f_ref from
 s2mpj_open.csv, within 5, 10, 20 and 50 evaluations per variable. One evaluation is f with every constraint; a point
@@ -24,7 +24,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -160,12 +160,15 @@ def cobyqa(counter: Counter, x0: np.ndarray) -> None:
     )  # fmt: skip
 
 
-def by_minimize(method: str) -> Callable[[Counter, int], None]:
+def by_minimize(method: str, **options: float) -> Callable[[Counter, int], None]:
+    """The library's own method with these options."""
+
     def run(counter: Counter, seed: int) -> None:
         problem = counter.problem
         minimize(
             counter, list(zip(counter.lower, counter.upper)), x0=problem.x0, budget=counter.budget, seed=seed,
-            method=Method(method), tolerances=Tolerances(problem.ineq_tol, problem.eq_tol), on_error="penalize",
+            method=Method(method, **options), tolerances=Tolerances(problem.ineq_tol, problem.eq_tol),
+            on_error="penalize",
         )  # fmt: skip
 
     return run
@@ -182,11 +185,18 @@ PEERS: dict[str, tuple[str, Callable[[Counter, int], None]]] = {  # package, sea
 # -- runs --------------------------------------------------------------------------------------------
 
 
-def run_one(method: str, name: str, seed: int, as_stated: bool = False) -> dict[str, Any]:
-    """One run: the relative gap to f_ref after each number of evaluations per variable, and what it cost."""
+def run_one(
+    method: str, name: str, seed: int, as_stated: bool = False, controls: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """One run: the relative gap to f_ref after each number of evaluations per variable, and what it cost.
+
+    With controls the method's name is a label, and TR is run with these controls.
+    """
     problem = get_problem(name)
     counter = Counter(problem, PER_VARIABLE[-1] * problem.dim, as_stated)
     search = PEERS[method][1] if method in PEERS else by_minimize(method)
+    if controls is not None:
+        search = by_minimize("TR", **controls)
     begun, failure = time.perf_counter(), ""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -226,6 +236,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--as-stated", action="store_true", help="with the collection's own, often infinite, bounds")
+    parser.add_argument("--also", type=json.loads, default={}, help='TR with controls: {"label": {"margin": 0.05}}')
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     methods = []
@@ -234,6 +245,7 @@ def main() -> None:
             print(f"{method} IS LEFT OUT: {PEERS[method][0]} is not installed")
         else:
             methods.append(method if method in PEERS else METHODS.resolve(method))
+    methods += args.also
     open_ones = s2mpj.read_problem_table()
     chosen = [name for name, row in open_ones.items() if row["type"] == "n" and row["f_ref"]]
     chosen = args.problems.split(",") if args.problems else chosen
@@ -244,7 +256,9 @@ def main() -> None:
     done = {(row["method"], row["problem"], row["seed"]) for row in rows}
     jobs = [(m, s2mpj.PREFIX + name, seed) for m in methods for seed in range(1, args.seeds + 1) for name in chosen]
     with ProcessPoolExecutor(args.processes) as pool:
-        for future in as_completed([pool.submit(run_one, *job, args.as_stated) for job in jobs if job not in done]):
+        todo = [job for job in jobs if job not in done]
+        begun = [pool.submit(run_one, *job, args.as_stated, args.also.get(job[0])) for job in todo]
+        for future in as_completed(begun):
             rows.append(future.result())
             if args.out is not None:
                 with open(args.out, "a", encoding="utf-8") as file:
