@@ -14,7 +14,7 @@ from meco.core.control import Control
 TR_CONTROLS = (
     Control("theta", 0.0, 1.0, 0.0, "share of the violation at the centre that a step may leave"),
     Control(
-        "margin", 0.0, 0.3, 0.1, "most that a step keeps off a constraint, in what it changes by across the region"
+        "margin", 0.0, 0.3, 0.05, "most that a step keeps off a constraint, in what it changes by across the region"
     ),
     Control("caution", 0.0, 10.0, 1.0, "what a step keeps off a constraint, in the last errors of its model"),
     Control("roughness", 1e-12, 1e-2, 1e-9, "eta: share of a function's variance that no quadratic explains", log=True),
@@ -38,7 +38,7 @@ TR_CONTROLS = (
         "weight of a constraint whose multiplier is not known, in f's change over its own",
         log=True,
     ),
-    Control("weight_decay", 0.0, 5.0, 0.7, "share of a weight that is forgotten over D steps"),
+    Control("weight_decay", 0.0, 5.0, 0.3, "share of a weight that is forgotten over D steps"),
     Control("multiplier_memory", 0.0, 0.9, 0.0, "share of the last multipliers that a step keeps"),
     Control("shaping", 0.0, 1.0, 0.1, "how far the region takes the shape that curvature asks for with every fit"),
 )
