@@ -50,11 +50,10 @@ from meco.tr.knowledge import describe_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
 from meco.tr.model_check import check_models, model_check_is_due
-from meco.tr.model_fit import LocalFit, fit_models, model_size, use_exact_rows
+from meco.tr.model_fit import LocalFit, fit_models, model_size, tells_curvature, use_exact_rows
 from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
 from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
-from meco.tr.point_models import FEW_VARIABLES
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -63,7 +62,6 @@ from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
 ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
-SHAPING_INTERVAL = 10  # fits between two changes of the region's shape, in many variables
 
 
 class TrustRegion(Engine):
@@ -254,11 +252,10 @@ class TrustRegion(Engine):
         return local
 
     def _shape_region(self, values: ControlValues) -> Array:
-        """Widths that follow curvature: with every fit, in many variables as far with every tenth."""
-        region, often = self.region, self.task.dim <= FEW_VARIABLES
-        if not often and self.generation % SHAPING_INTERVAL:
-            return region.width
-        return shape_region(region, self.state.first_width, values.shaping * (1 if often else SHAPING_INTERVAL))
+        """Widths that follow curvature, where the points of a fit tell it; elsewhere those of the region."""
+        if not tells_curvature(self.task.dim):
+            return self.region.width
+        return shape_region(self.region, self.state.first_width, values.shaping)
 
     def _keep_limits(
         self, x: Array, sub: Subproblem, step: Step, before: Region, local: LocalFit

@@ -57,6 +57,14 @@ def model_size(dim: int) -> int:
     return 3 * dim + 1 + min(3 * dim, 12)
 
 
+def tells_curvature(dim: int) -> bool:
+    """Whether models have at least half as many points as a quadratic has numbers: up to 12 variables.
+
+    Beyond, the curvature along single variables is mostly what the least change leaves of older models.
+    """
+    return 4 * model_size(dim) >= (dim + 1) * (dim + 2)
+
+
 def fit_models(
     archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: Array
 ) -> tuple[Region, LocalFit]:
