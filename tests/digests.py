@@ -101,9 +101,9 @@ def same_arithmetic(kept: Mapping[str, Any]) -> bool:
     return "threaded_fingerprint" not in kept or kept["threaded_fingerprint"] == threaded_fingerprint()
 
 
-def digests(door: str, method: str, evaluations: int) -> dict[str, Any]:
+def digests(door: str, method: str, evaluations: int, problems: Iterable[str] = PROBLEMS) -> dict[str, Any]:
     """The digests of a method through one door, by problem."""
-    return {name: DOORS[door](method, name, evaluations) for name in PROBLEMS}
+    return {name: DOORS[door](method, name, evaluations) for name in problems}
 
 
 def record(methods: Iterable[str], doors: Iterable[str], evaluations: Callable[[str], int]) -> dict[str, Any]:

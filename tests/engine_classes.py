@@ -29,6 +29,11 @@ PACKAGES = {"nomad": "PyNomad", "scbo": "botorch"}  # extras that are not in all
 SLOW = ("Optuna-GP", "SCBO")  # half a second and more for each evaluation
 
 
+def few_evaluations(method: str, generations: int) -> int:
+    """Evaluations of a short run: 40 where each costs a model, else as many as the given for some generations."""
+    return 40 if METHODS[method].models_functions or method == "Optuna-TPE" else generations
+
+
 def marked(methods: Iterable[str], fast: Iterable[str] | None = None) -> list[Any]:
     """Methods as cases of a test: skipped, loudly, where an extra that is not in all is missing.
 

@@ -19,9 +19,11 @@ BUDGETS = {
     "TR-ES": 31,
     "MeCO-TR": 31,
     "COBYQA": 31,
+    "COBYLA": 31,
+    "Optuna-TPE": 21,
     "Optuna-GP": 14,
     "SCBO": 14,
-}  # a model for each evaluation
+}  # a model for each evaluation, or a library that is slow to ask
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
 BEYOND_THE_START |= {"TR": 30, "MeCO-TR": 30}  # whose first design is as small as the budget wants
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import meco
+from source_trees import tree_of
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may: rooms from the bottom to the top.
@@ -95,7 +96,7 @@ def imports(module):
                 found.update((target, top) for target in targets(child))
             walk(child, top and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
 
-    walk(ast.parse(MODULES[module].read_text()), True)
+    walk(tree_of(MODULES[module]), True)
     return frozenset(found)
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 import meco.errors
-from engine_classes import marked
+from engine_classes import few_evaluations, marked
 from meco import Tolerances
 from meco.method_record import RESCALINGS
 
@@ -49,7 +49,7 @@ NOTICED = {  # what a method does notice, by its definition; docs/promises.md sa
 
 
 def points(method, fun, box=BOX):
-    budget = 40 if meco.METHODS[method].models_functions else 160  # populations of 50 must have met
+    budget = few_evaluations(method, 160)  # populations of 50 must have met
     return meco.minimize(fun, box, method=method, budget=budget, seed=3).evaluations.x
 
 
@@ -92,10 +92,8 @@ def in_other_units(unit):
 def test_a_method_notices_the_units_that_its_record_names(method):
     def search(unit):
         fun, eq_tol = in_other_units(unit)
-        budget = 40 if meco.METHODS[method].models_functions else 160
-        return meco.minimize(
-            fun, BOX, method=method, budget=budget, seed=3, tolerances=Tolerances(eq=eq_tol, ineq=0.0)
-        ).evaluations.x
+        budget, tolerances = few_evaluations(method, 160), Tolerances(eq=eq_tol, ineq=0.0)
+        return meco.minimize(fun, BOX, method=method, budget=budget, seed=3, tolerances=tolerances).evaluations.x
 
     try:
         expected = search("none")

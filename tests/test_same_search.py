@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from engine_classes import ENGINE_CLASSES, marked
+from engine_classes import ENGINE_CLASSES, few_evaluations, marked
 from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
@@ -24,7 +24,7 @@ WALKED = marked(ENGINE_CLASSES, fast=FIRST_OF_FAMILY)
 
 
 def budget(method):
-    return 40 if METHODS[method].models_functions else 130
+    return few_evaluations(method, 130)
 
 
 def watched():

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,11 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.methods import build_engine
+from source_trees import tree_of
 
 ROOT = Path(meco.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION, BLOCK, MEMBERS = 500, 60, 10, 25
-
-
-@cache
-def tree_of(file):
-    return ast.parse(file.read_text())
 
 
 def place(file):

@@ -98,7 +98,8 @@ def test(name: str, door: Door) -> tuple[bool, list[str]]:
         return False, ["CANNOT BE IMPORTED", *facts.stdout.splitlines()[-2:]]
     example = f"tests/doors/test_door_pages.py::test_the_example_of_a_page_runs[{door.page}]"
     done = run(
-        [python, "-m", "pytest", f"tests/doors/{door.tests}", example, "-p", "no:cacheprovider", "-W", "ignore", "-rs"],
+        [python, "-m", "pytest", f"tests/doors/{door.tests}", example, "-p", "no:cacheprovider", "-W", "ignore", "-rs",
+         "-m", "not slow and not attack"],
         OPENMDAO_REPORTS="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
     )  # fmt: skip
     said = done.stdout.splitlines()

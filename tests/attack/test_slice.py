@@ -6,9 +6,12 @@ import terminated_commands
 from attack import KINDS, attack, kept, summary, together
 
 TRIES = {"objectives": 4, "interruptions": 1, "terminations": 1, "fields": 6, "commands": 6, "foreign": 2, "scipy": 4}
+STARTS_PROCESSES = ("interruptions", "terminations")  # tests of run folders and commands kill some in every run
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.attack] if kind in STARTS_PROCESSES else []) for kind in KINDS]
+)
 def test_a_slice_of_the_attack_finds_nothing(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(terminated_commands, "SOON", 120.0)  # how soon is measured by the attack itself, alone
     found = attack([(kind, seed) for seed in range(1, 1 + TRIES[kind])], tmp_path)

@@ -179,6 +179,7 @@ def test_the_command_packs_a_folder(folder, tmp_path, capsys):
     assert (tmp_path / PACKED_FILE).read_bytes() == before
 
 
+@pytest.mark.docs
 def test_the_repository_keeps_its_results_in_at_most_three_megabytes():
     if not (REPOSITORY / PACKED_FILE).exists():
         pytest.skip("only a checkout has it")

@@ -62,7 +62,19 @@ def test_every_marked_formula_compiles_and_the_search_stays(method, monkeypatch)
         assert_allclose(theirs.x, ours.x, rtol=1e-9)
 
 
-def test_what_cannot_be_compiled_runs_plain_and_says_so():
+def refuse(formula):
+    """A compiler that says no when the formula is called."""
+
+    def compiled(*args):
+        raise RuntimeError("no")
+
+    return compiled
+
+
+@pytest.mark.parametrize("compiler", [refuse, pytest.param(arrays._compile, marks=pytest.mark.slow)])
+def test_what_cannot_be_compiled_runs_plain_and_says_so(compiler, monkeypatch):
+    monkeypatch.setattr(arrays, "_compile", compiler)
+
     @fused
     def refused(x):
         return x + (1.0 if "tensor" in str(type(x)).lower() and bool((x > 0).any()) else 0.0)

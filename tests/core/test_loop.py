@@ -16,6 +16,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.rule import Population
 from meco.core.streams import Streams
+from source_trees import tree_of
 
 SOURCES = Path(meco.__file__).parent
 NO_ENGINES = {  # whose tell is another one
@@ -55,7 +56,7 @@ def pairs(*offers, budget=10, runs=2, **how):
 def tellers():
     """Who is told something, and in which file: every call of a tell, and every tell that is handed on."""
     for path in SOURCES.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Attribute) and node.attr == "tell":
                 yield path.relative_to(SOURCES).as_posix(), ast.unparse(node.value)
 

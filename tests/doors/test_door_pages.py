@@ -20,6 +20,7 @@ PAGES = {
 }
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", PAGES)
 def test_the_example_of_a_page_runs(page, tmp_path):
     pytest.importorskip(PAGES[page])

@@ -68,7 +68,7 @@ def test_a_whole_run_on_the_same_draws_equals_numpy(rule, xp, preset):
     problems = [meco.get_problem(name, 10) for name in ("C01", "C18", "C06")]
     found = []
     for library in (np, xp):
-        evaluator = Evaluator.on(problems, 350, 3, library)
+        evaluator = Evaluator.on(problems, 220, 3, library)
         engine = Shade(Task.of(evaluator, Streams([1, 2, 3], library)), rule=rule, preset=preset)
         Loop(engine, evaluator).run()
         found.append((np.asarray(engine.population.x), evaluator.results("SHADE", [1, 2, 3])))
@@ -76,4 +76,4 @@ def test_a_whole_run_on_the_same_draws_equals_numpy(rule, xp, preset):
     for ours, theirs in zip(found[0][1], found[1][1]):
         assert_allclose(theirs.x, ours.x, rtol=1e-9)
         assert_allclose(theirs.score, ours.score, rtol=1e-9)
-        assert theirs.nfev == 350
+        assert theirs.nfev == 220

@@ -123,7 +123,7 @@ def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
         "constant": RuleAgent(lambda one: (theta, share)),
         "rule": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"])),
     }
-    found = judge("choose", problems, controls, agents, 2)
+    found = judge("choose", problems, controls, agents, 1)
     name = next(iter(controls))
     np.testing.assert_array_equal(found.column("constant"), found.column(name))
     np.testing.assert_array_equal(found.column("rule"), found.column(OWN_RULE_NAME))
@@ -188,8 +188,8 @@ def test_batches_that_are_kept_are_not_run_again_and_change_no_number(problems, 
     controls = make_controls(quick=True)
     agents = {"rule": RuleAgent(lambda one: (0.2, 0.1)), "trained": RuleAgent(lambda one: (0.4, 0.0))}
     known = dict.fromkeys((*controls, "rule"), "known")
-    alone = judge("choose", problems[:2], controls, agents, 1)
-    first = judge("choose", problems[:2], controls, agents, 1, kept=KeptBatches(tmp_path / "r"), identities=known)
+    alone = judge("choose", problems[:1], controls, agents, 1)
+    first = judge("choose", problems[:1], controls, agents, 1, kept=KeptBatches(tmp_path / "r"), identities=known)
     np.testing.assert_array_equal(first.outcomes.f, alone.outcomes.f)
     with (tmp_path / "r").open("a") as file:
         file.write('{"key": "torn')
@@ -197,9 +197,9 @@ def test_batches_that_are_kept_are_not_run_again_and_change_no_number(problems, 
     run_rows = judging._run_rows
     monkeypatch.setattr(judging, "_run_rows", lambda rows, *rest: ran.extend(rows[:, 1]) or run_rows(rows, *rest))
     kept = KeptBatches(tmp_path / "r")
-    second = judge("choose", problems[:2], controls, agents, 1, kept=kept, identities=known)
+    second = judge("choose", problems[:1], controls, agents, 1, kept=kept, identities=known)
     np.testing.assert_array_equal(second.outcomes.f, first.outcomes.f)
     assert set(ran) == {len(controls) + 1}, "only the agent whose runs are not kept"
-    assert kept.reused == 2 * (len(controls) + 1)
-    judge("choose", problems[:2], controls, agents, 1, kept=kept, identities=known | {"rule": "edited"})
+    assert kept.reused == len(controls) + 1
+    judge("choose", problems[:1], controls, agents, 1, kept=kept, identities=known | {"rule": "edited"})
     assert set(ran) == {len(controls), len(controls) + 1}

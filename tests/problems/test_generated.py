@@ -74,7 +74,7 @@ def test_the_known_point_is_feasible_or_there_is_none(name):
     assert all(f[b, 0] == p.best_known for b, p in enumerate(batch) if p.best_known is not None)
 
 
-@pytest.mark.parametrize("dim", [2, 5, 20])
+@pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow), 20])
 @for_every([name for name in SCALABLE if not GENERATED[name].empty])
 def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     batch = make_batch(name, range(8), dim)
@@ -142,7 +142,8 @@ def test_a_share_of_the_box_fails_always_at_the_same_points(name, dim):
     wanted = {"pocket": 0.6, "beside": 0.48}.get(GENERATED[name].failing, 0.2)
     assert abs(np.mean(failed) - wanted) < (0.08 if wanted == 0.48 else 0.03)
     assert_array_equal(np.all(np.isnan(g), axis=-1), failed)
-    assert_array_equal(np.isnan(batch.raw(x[:, ::-1])[0])[:, ::-1], failed)
+    some = x[:, 49::-1]  # in another order and another company
+    assert_array_equal(np.isnan(batch.raw(some)[0])[:, ::-1], failed[:, :50])
 
 
 def test_conditioning_reaches_a_million():

@@ -68,8 +68,8 @@ def fails_beyond_a_third(x):
 
 
 def test_a_search_follows_the_border_of_what_fails():
-    result = meco.minimize(fails_beyond_a_third, [(-2, 2)] * 3, budget=150, seed=1)
+    result = meco.minimize(fails_beyond_a_third, [(-2, 2)] * 3, budget=80, seed=1)
     assert result.feasible
-    assert result.run.nfail < 75  # two of three points of the box fail: 107 of 150 where nothing is learnt
+    assert result.run.nfail < 40  # two of three points of the box fail
     assert result.fun < 2.85  # 2.794 is possible; 2.9 to 3.2 where nothing is learnt
     assert result.trace["failed_share"][-1] == result.evaluations.failed.mean()

@@ -29,12 +29,11 @@ CASES = [*((name, 1) for name in PROBLEMS), ("holes", 4)]
     ("method", "name", "batch"),
     [
         *(("TR-ES", *case) for case in CASES),  # which has all of TR
-        ("TR", "holes", 4),
-        *(pytest.param("TR", *case, marks=pytest.mark.slow) for case in CASES[:-1]),
+        *(pytest.param("TR", *case, marks=pytest.mark.slow) for case in CASES),
     ],
 )
 def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
-    problem, budget = PROBLEMS[name], 110 if name == "impossible" else 60
+    problem, budget = PROBLEMS[name], 110 if name == "impossible" else 40
     together, engine = visited(method, problem, budget, seeds=[3, 4], batch=batch)
     for b in range(2):
         alone, _ = visited(method, problem, budget, seeds=[3 + b], batch=batch)
@@ -45,9 +44,9 @@ def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
 
 @pytest.mark.parametrize("share", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_rows_stay_apart_when_offspring_come_at_random(share):
-    together, _ = visited("TR-ES", PROBLEMS["holes"], 50, seeds=[3, 4], share=share)
+    together, _ = visited("TR-ES", PROBLEMS["holes"], 35, seeds=[3, 4], share=share)
     for b in range(2):
-        assert_array_equal(visited("TR-ES", PROBLEMS["holes"], 50, seeds=[3 + b], share=share)[0][0], together[b])
+        assert_array_equal(visited("TR-ES", PROBLEMS["holes"], 35, seeds=[3 + b], share=share)[0][0], together[b])
 
 
 def test_rows_stay_apart_when_the_archive_is_full(monkeypatch):
@@ -68,9 +67,11 @@ def whole_numbers(dim):
 @every_library
 @pytest.mark.parametrize(
     ("method", "dim", "steps"),
-    [("TR-ES", 2, 2), *(pytest.param(method, 4, 6, marks=pytest.mark.slow) for method in ("TR-ES", "TR"))],
+    [("TR-ES", 2, 1), *(pytest.param(method, 4, 6, marks=pytest.mark.slow) for method in ("TR-ES", "TR"))],
 )  # the first steps of TR-ES are those of TR
-def test_the_first_steps_are_numpys_on_other_libraries(method, dim, steps, xp):
+def test_the_first_steps_are_numpys_on_other_libraries(method, dim, steps, xp, monkeypatch):
+    if dim == 2:
+        monkeypatch.setattr("meco.tr.program.DEVICE_SOLVES", 8)  # enough for two variables
     problem = meco.get_problem("corner", dim)
     budget = 2 * dim + 1 + steps  # so many before the models
     ours, theirs = (visited(method, problem, budget, seeds=[1, 2], xp=library)[0] for library in (np, xp))

@@ -9,6 +9,7 @@ from searches import METHODS, visited
 import meco
 
 GROUPS = [(2, 1, 0), (3, 2, 1), (4, 3, 0), (5, 0, 1), (6, 2, 2)]  # variables, inequalities, equalities
+OFTEN = (0, 1, 3)  # inequalities, both, equalities
 FEW, MANY = 7, 100  # problems of a group: one of each kind in every run, and more where there is time
 KINDS = ("failing at random", "failing region", "NaN", "huge", "flat", "stepped", "all of it")
 
@@ -43,8 +44,8 @@ def faulty(seed, dim, n_ineq, n_eq):
 
 
 def looked_at(method, group, count):
-    """A case, in every run where TR-ES, which has all of TR, is given few problems, or TR those of one group."""
-    often = count == FEW and (method == "TR-ES" or group == 1)
+    """A case, in every run where TR-ES, which has all of TR, is given few problems of some groups."""
+    often = count == FEW and method == "TR-ES" and group in OFTEN
     return pytest.param(method, group, count, marks=() if often else pytest.mark.slow)
 
 
@@ -120,10 +121,10 @@ def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_a_failed_point_is_not_asked_for_again(seed):
     """The half-space keeps the step from the nearest failure alone; the region must shrink before the others."""
-    points, engine = visited("TR", clean_and_failing(seed, "beside the optimum")[1], 120)
+    points, engine = visited("TR", clean_and_failing(seed, "beside the optimum")[1], 80)
     failed = points[engine.archive.failed]
     assert len(np.unique(failed.round(12), axis=0)) > 0.9 * len(failed)
-    assert len(failed) < 100
+    assert len(failed) < 66
 
 
 SIZES = (1e4, 1e6, 1e9)  # of f

@@ -26,26 +26,27 @@ WAYS = {
 
 @pytest.mark.parametrize("given", WAYS.values(), ids=WAYS)
 def test_a_border_is_followed(given):
-    result = meco.minimize(half, BOX, budget=60, seed=1, **given)
+    budget = 60 if given == WAYS["batch"] else 40  # which learns after three calls
+    result = meco.minimize(half, BOX, budget=budget, seed=1, **given)
     assert result.fun < 0.95  # 0.81 is possible
-    assert result.run.nfail < 30  # of 60, where 48 % of the box fail and f falls towards them
+    assert result.run.nfail < budget // 2  # where 48 % of the box fail and f falls towards them
 
 
 def test_a_search_with_failures_is_resumed_bit_for_bit(tmp_path):
-    calls, kw = [], {"budget": 50, "seed": 2}
+    calls, kw = [], {"budget": 30, "seed": 2}
 
     def counted(x):
         calls.append(x)
         return half(x)
 
     whole = meco.minimize(half, BOX, **kw)
-    meco.minimize(counted, BOX, checkpoint=tmp_path, callback=lambda r: len(calls) > 25, **kw)
+    meco.minimize(counted, BOX, checkpoint=tmp_path, callback=lambda r: len(calls) > 15, **kw)
     again = meco.minimize(counted, BOX, checkpoint=meco.Checkpoint(tmp_path, resume=True), **kw)
     assert_array_equal(again.evaluations.x, whole.evaluations.x)
 
 
 def test_points_asked_for_are_those_of_minimize():
-    search = meco.Optimizer(BOX, n_ineq=1, budget=40, seed=2)
+    search = meco.Optimizer(BOX, n_ineq=1, budget=25, seed=2)
     while not search.done:
         for x in search.ask():
             told = half(x)
@@ -53,12 +54,12 @@ def test_points_asked_for_are_those_of_minimize():
                 search.tell(x, np.nan, [np.nan], failed=True)
             else:
                 search.tell(x, *told)
-    assert_array_equal(search.result.evaluations.x, meco.minimize(half, BOX, budget=40, seed=2).evaluations.x)
+    assert_array_equal(search.result.evaluations.x, meco.minimize(half, BOX, budget=25, seed=2).evaluations.x)
 
 
 def test_offspring_that_are_likely_to_fail_are_not_evaluated(monkeypatch):
     def count_failed():
-        return meco.minimize(half, BOX, budget=80, seed=3, method=meco.Method("TR-ES", share=1.0)).run.nfail
+        return meco.minimize(half, BOX, budget=40, seed=3, method=meco.Method("TR-ES", share=1.0)).run.nfail
 
     knowing = count_failed()
     monkeypatch.setattr(offspring, "LIKELY", 2.0)  # no probability is above it

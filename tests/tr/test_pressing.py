@@ -130,7 +130,7 @@ def test_a_start_that_fails_keeps_what_is_left_of_the_weights():
         return np.where(next(calls) % 3 == 0, np.nan, f), g, h  # every third turn fails
 
     fails = meco.Problem("fails", problem.lower, problem.upper, 1, 0, formula)
-    blind = [restart for restart in restarts(fails, 250) if restart.blind]
+    blind = [restart for restart in restarts(fails, 120) if restart.blind]
     assert blind
     for restart in blind:
         assert_array_equal(restart.after.weights.w, restart.asked.weights.decayed(3, default_values().weight_decay).w)

@@ -1,4 +1,4 @@
-"""The elastic program: against optimality conditions and SciPy on a thousand random programs, and by hand."""
+"""The elastic program: against optimality conditions on a thousand random programs, against SciPy, and by hand."""
 
 from __future__ import annotations
 
@@ -27,25 +27,27 @@ def picked(program, which):
 
 @pytest.fixture(scope="module")
 def thousand():
-    """A thousand programs, and the answer of SciPy's SLSQP to each."""
-    pytest.importorskip("scipy")
-    rng, made = np.random.default_rng(1), []
-    for dim, count in SHAPES:
-        program = random_programs(rng, EACH, dim, count)
-        made.append((program, np.stack([scipy_answer(*picked(program, k)) for k in range(EACH)])))
-    return made
+    """A thousand programs, and the answer to each."""
+    rng = np.random.default_rng(1)
+    programs = [random_programs(rng, EACH, dim, count) for dim, count in SHAPES]
+    return [(program, solved(program)) for program in programs]
 
 
-def test_every_answer_of_a_thousand_is_optimal_and_no_worse_than_scipys(thousand):
-    """Measured: the largest residual is 4e-8, and no value is more than 7e-7 above SciPy's.
-
-    With other seeds four of eight thousand need more solves than are made.
-    """
-    for program, theirs in thousand:
-        s, dual = solved(program)
+def test_every_answer_of_a_thousand_is_optimal(thousand):
+    """Measured: the largest residual is 4e-8; with other seeds four of eight thousand need more solves than made."""
+    for program, (s, dual) in thousand:
         assert np.max(residual(*program, s, dual)) < 1e-7
         assert np.all((s >= program[3]) & (s <= program[4]))  # the box is kept to the last bit
-        value, best = objective(*program[:3], s), objective(*program[:3], theirs)
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(EACH, marks=pytest.mark.slow)])
+def test_no_answer_is_worse_than_that_of_scipys_slsqp(thousand, count):
+    """Measured on the thousand: no value is more than 7e-7 above SciPy's."""
+    pytest.importorskip("scipy")
+    for program, (s, _) in thousand:
+        some, ours = picked(program, slice(count)), s[:count]
+        theirs = np.stack([scipy_answer(*picked(program, k)) for k in range(count)])
+        value, best = objective(*some[:3], ours), objective(*some[:3], theirs)
         assert np.all(value <= best + 1e-6 * np.maximum(1.0, np.abs(best)))
         assert_allclose(value, best, rtol=1e-4, atol=1e-5)
 

@@ -96,8 +96,8 @@ def test_where_every_evaluation_fails_the_search_looks_everywhere(method):
     problem = meco.Problem(
         "nothing", -np.ones(2), np.ones(2), 1, 1, lambda x: (x[..., 0] * np.nan, [x[..., 0]], [x[..., 1]])
     )
-    points, engine = visited(method, problem, 60)
-    assert_array_equal(engine.archive.failed, np.ones((1, 60), dtype=bool))
+    points, engine = visited(method, problem, 40)
+    assert_array_equal(engine.archive.failed, np.ones((1, 40), dtype=bool))
     assert np.ptp(points[0, 20:], axis=0).min() > 0.8
 
 

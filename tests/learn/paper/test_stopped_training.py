@@ -16,6 +16,7 @@ from meco.errors import DamagedFile, InvalidInput, MissingData  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
+from small_runs import posix  # noqa: E402
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 9, 11])
@@ -77,26 +78,22 @@ def test_a_training_killed_at_random_moments_resumes_to_the_same_bits(tmp_path):
     assert contents(tmp_path / "whole") == contents(tmp_path / "killed")
 
 
-def test_sigterm_stops_cleanly_and_the_training_can_go_on(tmp_path):
-    command = [*COMMAND, "--out", tmp_path, "--save-every", "1000", "--epochs", "4000"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        while process.poll() is None and not _handles_sigterm(process.pid):
-            time.sleep(0.02)
-        time.sleep(0.2)
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert "--resume goes on" in said
+@posix
+def test_sigterm_stops_cleanly_and_the_training_can_go_on(tmp_path, monkeypatch, capsys):
+    class TerminatesAfterARound:
+        """Stands where the line of progress is."""
+
+        def __init__(self, label):
+            pass
+
+        def __call__(self, status):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def end(self):
+            pass
+
+    monkeypatch.setattr("meco.commands.train.TrainingLine", TerminatesAfterARound)
+    words = [word for word in COMMAND[3:] if word != "--quiet"]
+    assert main([*words, "--out", str(tmp_path), "--save-every", "1000"]) == 130
+    assert "--resume goes on" in capsys.readouterr().err
     assert len(list(tmp_path.glob("*.checkpoint.npz"))) == 1
-
-
-def _handles_sigterm(pid):
-    """Whether the process has put its own handler in place."""
-    if not os.path.exists(f"/proc/{pid}/status"):
-        pytest.skip("needs /proc")
-    with open(f"/proc/{pid}/status") as status:
-        caught = next(line for line in status if line.startswith("SigCgt"))
-    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)

@@ -32,8 +32,11 @@ def test_a_finished_run_goes_on_with_a_larger_budget(method, tmp_path):
     assert "population" not in more.message
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES", "MeCO-TR", "SHADE"])
-def test_a_search_that_can_be_saved_goes_on_where_it_ended(method, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "budget"),
+    [("TR-ES", 30), ("MeCO-TR", 30), ("SHADE", 60), pytest.param("TR", 60, marks=pytest.mark.slow)],
+)
+def test_a_search_that_can_be_saved_goes_on_where_it_ended(method, budget, tmp_path):
     """Starts, models and failures included: no other search begins."""
 
     def fun(x):
@@ -42,8 +45,8 @@ def test_a_search_that_can_be_saved_goes_on_where_it_ended(method, tmp_path):
         return float(((x - 0.3) ** 2).sum()), [1 - x[0]]
 
     options = {"method": method, "seed": 1}
-    first = meco.minimize(fun, BOX, budget=60, checkpoint=tmp_path / "run", **options)
-    more = meco.minimize(fun, BOX, budget=80, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
+    first = meco.minimize(fun, BOX, budget=budget, checkpoint=tmp_path / "run", **options)
+    more = meco.minimize(fun, BOX, budget=budget + 20, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     for name in first.trace:
         np.testing.assert_array_equal(more.trace[name][: len(first.trace[name])], first.trace[name])
 

@@ -26,7 +26,7 @@ def test_a_function_that_forks_answers_once_wherever_it_runs():
 
     with ThreadPoolExecutor(1) as pool:
         for workers in (1, 2, pool):
-            made = run(forks, workers=workers, budget=20).evaluations
+            made = run(forks, workers=workers, budget=10).evaluations
             assert not made.failed.any()
             assert_array_equal(made.f, [float(x @ x) for x in made.x])
 
