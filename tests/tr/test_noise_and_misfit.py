@@ -1,5 +1,7 @@
 """Noise told apart from what models miss: calls of equal points decide."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.tr.archive import PointArchive, as_evaluation
 from meco.tr.merit import Weights
-from meco.tr.noise import NOISY, Noise, limit_deviation, smooth_archive, smooth_values
+from meco.tr.noise import NOISY, NoiseState, NoisyPoints, limit_deviation, smooth_archive, smooth_values
+from meco.tr.noise_response import repeat_calls
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import Region, Source
 
@@ -28,10 +31,10 @@ def region_of(dim):
     )  # fmt: skip
 
 
-def noisy(dim, functions=2):
-    made = Noise.begin(np.zeros(1), np.zeros((1, functions)), np.zeros((1, dim)), True)
-    assert made.known[0] == NOISY
-    return made
+def noisy_points(archive, dim=2, points=30):
+    noise = NoiseState.begin(np.zeros(1), np.zeros((1, 2)), np.zeros((1, dim)), True)
+    assert noise.known[0] == NOISY
+    return NoisyPoints(archive, region_of(dim), noise, TAU, points)
 
 
 def steep(rng, size=1e-3):
@@ -76,7 +79,7 @@ def test_misfit_is_not_taken_for_noise():
     x, f, told_f, told_g = steep(np.random.default_rng(2))
     archive = archive_of(x, told_f, told_g)
     limit, _ = limit_deviation(archive)
-    y, missed = smooth_values(archive, region_of(2), noisy(2), TAU, 30, limit)
+    y, missed = smooth_values(noisy_points(archive), limit)
     assert missed[0, 0] > 100 * 1e-3
     assert limit[0, 0] < 5e-3
     assert_allclose(y[0, :, 0], f, atol=5e-3)  # values count where misfit rules
@@ -87,8 +90,8 @@ def test_misfit_is_not_taken_for_noise():
 def test_without_repeated_calls_misfit_makes_the_deviation_and_another_call_pays():
     x, _, f, g = steep(np.random.default_rng(3))
     few, many = archive_of(x[4:], f[4:], g[4:]), archive_of(x, f, g)
-    _, alone = smooth_archive(few, region_of(2), noisy(2), TAU, 30, 200, 100)
-    _, told = smooth_archive(many, region_of(2), noisy(2), TAU, 30, 200, 100)
+    _, alone = smooth_archive(noisy_points(few), 200, 100)
+    _, told = smooth_archive(noisy_points(many), 200, 100)
     assert alone.repeats_pay[0]
     assert not told.repeats_pay[0]  # four are enough of 200
     assert alone.deviation[0, 0] > 20 * told.deviation[0, 0]
@@ -98,9 +101,19 @@ def test_without_repeated_calls_misfit_makes_the_deviation_and_another_call_pays
 def test_the_last_calls_go_to_the_best_of_all_restarts():
     x, _, f, g = steep(np.random.default_rng(4))
     archive = archive_of(x, f, g)
-    before, last = (smooth_archive(archive, region_of(2), noisy(2), TAU, 30, 200, n)[0] for n in (21, 20))
+    before, last = (smooth_archive(noisy_points(archive), 200, n)[0] for n in (21, 20))
     assert np.all(before.restart_index == 0)
     assert np.all(last.restart_index == 3)  # that of the region: none is left out
+
+
+def test_where_a_call_is_repeated_no_step_moves_the_weights():
+    task, before = SimpleNamespace(noisy=True, budget=200), region_of(2)
+    after = before._replace(multipliers=before.multipliers + 7.0, weights=before.weights.with_w(np.full((1, 1), 9.0)))
+    for told, kept in ((179, 9.0), (180, 0.0)):  # the last twenty calls confirm the answer
+        noise = noisy_points(None).noise
+        state = SimpleNamespace(noise=noise, told=told, region=after)
+        repeat_calls(task, state, np.zeros((1, 1, 2)), np.array([[Source.STEP]]), before)
+        assert state.region.weights.w[0, 0] == kept
 
 
 def test_a_little_noise_on_a_steep_design_costs_little():

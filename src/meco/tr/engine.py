@@ -228,7 +228,7 @@ class TrustRegion(Engine):
         if self.guard is not None or self.models.cheap is not None:
             x, step = self._keep_limits(x, sub, step, before, local)
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = repeat_calls(self.task, state, x, source, before.centre)
+        x, source = repeat_calls(self.task, state, x, source, before)
         index = _index_restarts(before, state.region, x)
         made = make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta)
         self.asked = Asked(made, draws)

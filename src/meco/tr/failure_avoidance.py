@@ -21,9 +21,9 @@ import numpy as np
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
 from meco.tr.archive import PointArchive
 from meco.tr.failure_border import BORDER_RADII
-from meco.tr.failures import FailureModel, fit_everywhere, recent_points
+from meco.tr.failures import LIKELY, FailureModel, fit_everywhere, recent_points
 from meco.tr.region import Region, Source
-from meco.tr.run_subsets import put_runs, take_runs
+from meco.tr.run_subsets import choose_runs, put_runs, repeat_runs, slice_runs, take_runs
 from meco.tr.step import Step, Subproblem, merit
 
 LEVELS = (0.08, 0.16, 0.3)  # probabilities of failure that a step may keep to
@@ -32,7 +32,6 @@ MOST_ROOM = 1.5
 CAUTION = 6.0  # what is foreseen counts by this power of the probability not to fail
 PLANES = 2  # that a step is cut by, one after another
 WAY_POINTS = 24  # on the way of a step, of which the first beyond a level is found
-LIKELY = 0.5
 END_SHARE = 1e-5  # of what a step would bring, that a search on a border goes on for
 LEAST_KEPT_RISK = 0.01
 SAME_SHARE = 0.05  # of a step, within which its end is that of another
@@ -82,23 +81,25 @@ def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) 
         part, cut = _most_promising(take_runs(known, doubtful), solve)
         return put_runs(known.step, part, doubtful), put_runs(known.sub, cut, doubtful)
     best, kept = _most_promising(known, solve)
-    return choose_step(doubtful, best, known.step), choose_cut(doubtful, kept, known.sub)
+    return choose_runs(doubtful, (best, kept), (known.step, known.sub))
 
 
 def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
-    """As weigh_failures(), with every run solved again once for each of LEVELS."""
-    xp, best, kept = namespace(known.now), known.step, known.sub
+    """As weigh_failures(), with every run solved again once for each of LEVELS: all of them in lockstep."""
+    xp, runs, count = namespace(known.now), known.now.shape[0], len(LEVELS)
     here = known.model.logits(known.region.centre[:, None, :])[:, 0]
-    most = _promise(known, best, here)
-    for level, more in zip(LEVELS, ROOM):
-        limit = xp.maximum(here + more, zeros_like(here) + math.log(level / (1.0 - level)))
-        other, cut = _cut_step(known, limit, solve)
-        other = _draw_back(known, other, limit)
-        promise = _promise(known, other, here)
-        better = promise > most
-        best, kept = choose_step(better, other, best), choose_cut(better, cut, kept)
-        most = xp.where(better, promise, most)
-    return best, kept
+    levels = [math.log(level / (1.0 - level)) for level in LEVELS]
+    limit = xp.concat([xp.maximum(here + more, zeros_like(here) + level) for level, more in zip(levels, ROOM)])
+    every = repeat_runs(known, count, runs)
+    others, cut = _cut_step(every, limit, solve)
+    others = _draw_back(every, others, limit)
+    promise = _promise(every, others, xp.concat([here] * count))
+    best = known.step, known.sub.normal, known.sub.distance, _promise(known, known.step, here)
+    for first in range(0, count * runs, runs):
+        other = slice_runs((others, cut.normal, cut.distance, promise), first, first + runs, count * runs)
+        best = choose_runs(other[-1] > best[-1], other, best)
+    step, normal, distance, _ = best
+    return step, known.sub._replace(normal=normal, distance=distance)
 
 
 def runs_testing_border(known: StepChoice, chosen: Step, archive: PointArchive, failed_row: Array) -> Array:
@@ -186,28 +187,17 @@ def _cut_step(known: StepChoice, level: Array, solve: Callable[[Subproblem, Any]
             distance = xp.where(border.there, most, distance)
         wide = usable[:, None]
         cut = cut._replace(normal=xp.where(wide, normal, cut.normal), distance=xp.where(usable, distance, cut.distance))
-        step = choose_step(usable, solve(cut, known.given), step)
+        step = _solve_some(usable, step, solve, cut, known.given)
     return step, cut
 
 
-def choose_step(where: Array, new: Step, old: Step) -> Step:
-    """The new step with its multipliers and weights w in the runs where [B] holds, the old one in others."""
-    xp, wide = namespace(where), where[:, None]
-    return Step(
-        xp.where(wide, new.s, old.s),
-        xp.where(wide, new.value, old.value),
-        xp.where(wide, new.multipliers, old.multipliers),
-        old.weights._replace(w=xp.where(wide, new.weights.w, old.weights.w)),
-        old.by,
-    )
-
-
-def choose_cut(where: Array, new: Subproblem, old: Subproblem) -> Subproblem:
-    """The old subproblem with the new one's plane in the runs where [B] holds."""
-    xp = namespace(where)
-    return old._replace(
-        normal=xp.where(where[:, None], new.normal, old.normal), distance=xp.where(where, new.distance, old.distance)
-    )
+def _solve_some(
+    usable: Array, step: Step, solve: Callable[[Subproblem, Any], Step], cut: Subproblem, given: Any
+) -> Step:
+    """The step, solved again in the runs that are usable [B]; in NumPy the others need no programs."""
+    if isinstance(usable, np.ndarray) and usable.any() and not usable.all():
+        return put_runs(step, solve(*take_runs((cut, given), usable)), usable)
+    return choose_runs(usable, solve(cut, given), step)
 
 
 def radius_survives_failure(risk: Array, local: Array, failed_row: Array) -> Array:

@@ -13,8 +13,6 @@ from meco.tr.expectation import Asked
 from meco.tr.failure_avoidance import (
     BORDER_RESTART_RADIUS,
     StepChoice,
-    choose_cut,
-    choose_step,
     leave_border,
     pass_failures,
     radius_survives_failure,
@@ -26,6 +24,7 @@ from meco.tr.failure_border import fit_border
 from meco.tr.failures import FailureModel, decide_local, fit_nearby, score_places
 from meco.tr.model_check import MODEL_CHECKS
 from meco.tr.model_fit import model_size
+from meco.tr.run_subsets import choose_runs
 from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
 
@@ -56,7 +55,7 @@ def avoid_failures(state: TrState, known: StepChoice) -> tuple[Step, Subproblem,
     """
     step, sub = weigh_failures(known, lambda sub, given: relaxed_step(sub, *given))
     tested = runs_testing_border(known, step, state.archive, state.failed_row)
-    step, sub = choose_step(tested, known.step, step), choose_cut(tested, known.sub, sub)
+    step, sub = choose_runs(tested, (known.step, known.sub), (step, sub))
     state.region = leave_border(known, step, state.region)
     return pass_failures(step, sub, state.region, state.archive, state.failed_row), sub, tested
 

@@ -27,10 +27,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, bounded, identities, inverse, namespace, nearest, rows, total, zeros_like
+from meco.core.arrays import (
+    Array,
+    Factored,
+    bounded,
+    identities,
+    inverse,
+    known_all,
+    maybe_any,
+    namespace,
+    nearest,
+    rows,
+    total,
+    zeros_like,
+)
 from meco.tr.archive import PointArchive
 from meco.tr.failure_border import Border
-from meco.tr.run_subsets import put_runs, take_runs
+from meco.tr.run_subsets import choose_runs, put_runs, take_runs
 
 LENGTHS = (0.5, 2.0, 8.0)  # l, in root mean square distances of the points
 STEEPNESS = (10.0, 100.0, 1000.0)  # A / l, in logits
@@ -43,6 +56,7 @@ RECENT_POINTS = 10  # the newest of the archive, of which failures count whereve
 CHANCE_FAILURES = 3  # up to so many failures nobody can tell chance from a place
 CHANCE_EVIDENCE = 1.0  # by which places must be more likely than a rate, in log p
 MOST_CHANCE = 0.3  # rate by which failures come by chance, at most: more of them are likelier to have a reason
+LIKELY = 0.5  # probability above which a point is likely to fail: steps are shortened, offspring not evaluated
 LEAST_RISK = 0.05  # that a prediction is scored with
 ENOUGH_EVIDENCE, MOST_EVIDENCE = 1.5, 5.0  # in log p
 DIFFERENCE = 1e-3  # share of a distance, for slopes
@@ -72,10 +86,17 @@ class FailureModel(NamedTuple):
 
     def logits(self, x: Array) -> Array:
         """Log odds of failure at points x [B, n, D]: [B, n]; those of the rate where failures come by chance."""
-        return namespace(x).where(self.local[:, None], self.place_logits(x), _logit(self.rate)[:, None])
+        xp, rate = namespace(x), _logit(self.rate)[:, None]
+        return (
+            xp.where(self.local[:, None], self.place_logits(x), rate)
+            if maybe_any(self.local)
+            else rate + 0.0 * x[..., 0]
+        )
 
     def place_logits(self, x: Array) -> Array:
         """Eq. (3) at points x [B, n, D], in runs that have a border eq. (2) of failure_border.py: [B, n]."""
+        if self.border is not None and known_all(self.border.there):
+            return self.border.logits(x)
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
         square = _squares(v, self.u)
         cross = _covariance(square, xp.where(self.length > 0.0, self.length, 1.0), self.amplitude)  # [B, n, m]
@@ -129,8 +150,7 @@ def fit_failures(
         if best is None:
             best = found
             continue
-        better = found[0] > best[0]
-        best = tuple(_choose(better, new, old) for new, old in zip(found, best))
+        best = choose_runs(found[0] > best[0], found, best)
     assert best is not None
     likely, a, here, inverted, size, top = best
     others = (bad[:, None] - t + 0.5) / bounded(count, 1.0, math.inf)[:, None]
@@ -147,16 +167,17 @@ def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, am
     xp, m = namespace(t), t.shape[1]
     kernel = _covariance(square, length, amplitude)
     z = prior[:, None] + 0.0 * t
-    a, inverted, curvature = 0.0 * t, kernel, weight
+    a, root, curvature, inner = 0.0 * t, weight, weight, kernel
     for _ in range(NEWTON_STEPS):
         p = _probability(z)
         curvature = weight * bounded(p * (1.0 - p), LEAST_CURVATURE, 1.0)
         root = xp.sqrt(curvature)
         inner = identities(1, m, kernel) + root[:, :, None] * kernel * root[:, None, :]
-        inverted = root[:, :, None] * inverse(inner) * root[:, None, :]
         b = curvature * (z - prior[:, None]) + weight * (t - p)
-        a = b - (inverted @ (kernel @ b[..., None]))[..., 0]
+        known = root[..., None] * (kernel @ b[..., None])
+        a = b - root * Factored(inner).solved(known)[..., 0]
         z = bounded(prior[:, None] + (kernel @ a[..., None])[..., 0], -LARGEST_LOGIT, LARGEST_LOGIT)
+    inverted = root[:, :, None] * inverse(inner) * root[:, None, :]
     p = _probability(z)
     left = (amplitude * amplitude)[:, None] - total((kernel @ inverted) * kernel)  # posterior variances
     left = bounded(left, 1e-12, math.inf)
@@ -207,12 +228,6 @@ def _covariance(square: Array, length: Array, amplitude: Array) -> Array:
 def _moderated(mean: Array, variance: Array) -> Array:
     """Eq. (2) of means and variances of one shape; negative variances, from rounding, count as 0."""
     return mean / namespace(mean).sqrt(1.0 + 0.125 * math.pi * bounded(variance, 0.0, math.inf))
-
-
-def _choose(where: Array, new: Array, old: Array) -> Array:
-    """New values [B, ...] in the runs where [B] holds, old ones in others."""
-    xp = namespace(where)
-    return xp.where(xp.reshape(where, (where.shape[0], *([1] * (new.ndim - 1)))), new, old)
 
 
 def _probability(z: Array) -> Array:

@@ -61,7 +61,7 @@ FINAL_SHARE, MOST_FINAL = 0.1, 24  # of the budget that confirms the answer, and
 FEASIBLE_DEVIATIONS = 1.645  # of a mean that is kept with a probability of 0.95
 
 
-class Noise(NamedTuple):
+class NoiseState(NamedTuple):
     """What is known [B], how many more checks found a function rough than not [B], whether a call is being repeated to
     find out [B], the standard deviation of each function [B, F]: 0 where there is none, the point [B, D] that the last
     calls go to, whether another call of the centre would tell noise from misfit [B], and the functions [B, F] of which
@@ -76,7 +76,7 @@ class Noise(NamedTuple):
     misfit: Array
 
     @classmethod
-    def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> Noise:
+    def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> NoiseState:
         """Of runs like [B] with functions [B, F] and centres [B, D]; noisy: whether values are, where that is known."""
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
@@ -88,7 +88,7 @@ class Noise(NamedTuple):
         """Runs [B] whose values are noisy."""
         return self.known == NOISY
 
-    def checked(self, eta: Array, smooth: Array, span: Array, y: Array) -> Noise:
+    def checked(self, eta: Array, smooth: Array, span: Array, y: Array) -> NoiseState:
         """After another check of how rough the functions are: eta [B, F], smooth [B or 1].
 
         span [B, F] is what they change by among the fitted points, y [B, n, F] are all values: changes at rounding are
@@ -106,7 +106,7 @@ class Noise(NamedTuple):
         """Runs [B] in which a call is to be repeated, to find out."""
         return (self.known == UNKNOWN) & (self.rough_checks >= ROUGH_CHECKS)
 
-    def compared(self, before: Array, now: Array, usable: Array) -> Noise:
+    def compared(self, before: Array, now: Array, usable: Array) -> NoiseState:
         """After a call that was asked for again gave values now [B, F] in place of before [B, F]."""
         xp = namespace(now)
         close = xp.abs(now - before) <= SAME_SHARE * (xp.abs(now) + xp.abs(before))
@@ -133,16 +133,19 @@ class SmoothedArchive:
         return as_evaluation(self.y, self.n_ineq, self.failed)
 
 
+class NoisyPoints(NamedTuple):
+    """What values are smoothed from: the points of an archive, so many at a time that are nearest to a centre."""
+
+    archive: PointArchive
+    region: Region
+    noise: NoiseState
+    tau: Array  # [B or 1] freedom of gradients
+    points: int
+
+
 def smooth_archive(
-    archive: PointArchive,
-    region: Region,
-    noise: Noise,
-    tau: Array,
-    points: int,
-    budget: int,
-    left: int,
-    told: Array | None = None,
-) -> tuple[SmoothedArchive, Noise]:
+    noisy: NoisyPoints, budget: int, left: int, told: Array | None = None
+) -> tuple[SmoothedArchive, NoiseState]:
     """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
 
     left calls of the budget are to come. told [1, F] are standard deviations that are known; else they are those that
@@ -151,9 +154,10 @@ def smooth_archive(
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
     will be known to keep them after the last calls of the run, which go to the best of all restarts.
     """
+    archive, region, noise = noisy.archive, noisy.region, noisy.noise
     xp = namespace(archive.x)
     limit, repeats = limit_deviation(archive) if told is None else (told, None)
-    y, missed = smooth_values(archive, region, noise, tau, points, limit, told)
+    y, missed = smooth_values(noisy, limit, told)
     if repeats is None:
         deviation, pays = xp.where(noise.noisy[:, None], told, 0.0), noise.noisy & False
     else:
@@ -193,15 +197,7 @@ def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
     return xp.where(count > 0.0, limit, xp.inf), total(xp.astype(again, x.dtype))
 
 
-def smooth_values(
-    archive: PointArchive,
-    region: Region,
-    noise: Noise,
-    tau: Array,
-    points: int,
-    limit: Array,
-    told: Array | None = None,
-) -> tuple[Array, Array]:
+def smooth_values(noisy: NoisyPoints, limit: Array, told: Array | None = None) -> tuple[Array, Array]:
     """Values [B, n, F] of all points by (2), for the noisy runs, and m of each function [B, F], 0 for the others.
 
     limit [B or 1, F] is what noise may be at most. Where it is told [1, F], it decides the amplitude of every level;
@@ -209,6 +205,7 @@ def smooth_values(
 
     Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
     """
+    archive, region, noise, tau, points = noisy
     xp = namespace(archive.x)
     apart = (archive.x - region.centre[:, None, :]) / region.width_in_force[:, None, :]
     square = xp.where(archive.failed, xp.inf, total(apart * apart))
@@ -263,7 +260,7 @@ def smooth_values(
     return xp.where(noise.noisy[:, None, None], made, archive.y), xp.where(noise.noisy[:, None], missed, 0.0)
 
 
-def compare_repeated(noise: Noise, archive: PointArchive, x: Array, ev: Evaluation) -> Noise:
+def compare_repeated(noise: NoiseState, archive: PointArchive, x: Array, ev: Evaluation) -> NoiseState:
     """What a call at x [B, D] that was asked for again tells: its first values are in the archive."""
     xp = namespace(x)
     same = xp.all(archive.x == x[:, None, :], axis=-1) & ~archive.failed
@@ -271,7 +268,7 @@ def compare_repeated(noise: Noise, archive: PointArchive, x: Array, ev: Evaluati
     return noise.compared(before, values_of(ev)[:, 0, :], xp.any(same, axis=-1) & ~ev.failed[:, 0])
 
 
-def merit_deviation(noise: Noise, made: Expectation, multipliers: Array) -> Array:
+def merit_deviation(noise: NoiseState, made: Expectation, multipliers: Array) -> Array:
     """Standard deviation of the merit [B], where only constraints that hold f back, by multipliers [B, C], count."""
     xp = namespace(multipliers)
     pull = xp.where(multipliers != 0.0, made.weights.w, 0.0) * noise.deviation[:, 1:]
@@ -279,7 +276,7 @@ def merit_deviation(noise: Noise, made: Expectation, multipliers: Array) -> Arra
 
 
 def drop_insignificant(
-    noise: Noise, made: Expectation, multipliers: Array, y: Array, merits: Array
+    noise: NoiseState, made: Expectation, multipliers: Array, y: Array, merits: Array
 ) -> tuple[Array, Array]:
     """Values y [B, k, F] and merits [B, k] as a step is judged: what noise explains is as it was expected.
 
@@ -302,7 +299,7 @@ def _beyond(off: Array, room: Array) -> Array:
     return xp.where(off > room, off - room, xp.where(off < -room, off + room, 0.0))
 
 
-def keep_radius(noise: Noise, made: Expectation, before: Region, after: Region) -> Region:
+def keep_radius(noise: NoiseState, made: Expectation, before: Region, after: Region) -> Region:
     """The region after a step: it does not shrink where the merit changes across it by hardly more than noise.
 
     Where models of what decides a step miss more than noise explains, a smaller region helps them.

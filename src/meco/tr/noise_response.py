@@ -10,8 +10,17 @@ from typing import Any
 from meco.core.arrays import Array, maybe_any, namespace
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
-from meco.tr.noise import FEWEST_CALLS, compare_repeated, final_calls, repeat_best, smooth_archive, told_noise
-from meco.tr.region import Source
+from meco.tr.noise import (
+    FEWEST_CALLS,
+    NoisyPoints,
+    compare_repeated,
+    final_calls,
+    repeat_best,
+    smooth_archive,
+    told_noise,
+)
+from meco.tr.region import Region, Source
+from meco.tr.run_subsets import choose_runs
 from meco.tr.tr_state import TrState
 
 
@@ -29,19 +38,19 @@ def smooth_fitted_points(task: Task, state: TrState, tau: Array, size: int) -> t
     eta = state.rough.eta
     if not may_be_noisy(task, state):
         return state.archive, eta
-    smoothed, state.noise = smooth_archive(
-        state.archive, state.region, state.noise, tau, 2 * size, task.budget, task.budget - state.told,
-        told_noise(task, state.archive.y),
-    )  # fmt: skip
+    noisy = NoisyPoints(state.archive, state.region, state.noise, tau, 2 * size)
+    told = told_noise(task, state.archive.y)
+    smoothed, state.noise = smooth_archive(noisy, task.budget, task.budget - state.told, told)
     return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 
 
-def repeat_calls(task: Task, state: TrState, x: Array, source: Array, centre: Array) -> tuple[Array, Array]:
+def repeat_calls(task: Task, state: TrState, x: Array, source: Array, before: Region) -> tuple[Array, Array]:
     """Points x [B, k, D] and their sources [B, k], the first of them replaced where a call is to be repeated.
 
-    That is the centre [B, D] where it is to be found out whether values are noisy. In the last calls of a noisy run it
-    is the best point, which is chosen twice and kept in state.noise.target: each gets half of the calls. So it is
-    before, wherever another call of it tells more than another step.
+    That is the centre of the region before the step where it is to be found out whether values are noisy. In the last
+    calls of a noisy run it is the best point, which is chosen twice and kept in state.noise.target: each gets half of
+    the calls. So it is before, wherever another call of it tells more than another step. No step is made then: in noisy
+    runs multipliers and weights of state.region stay as they were before.
     """
     noise, budget = state.noise, task.budget
     due = noise.due & (budget >= FEWEST_CALLS)
@@ -50,9 +59,14 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, centre: Ar
     calls = final_calls(budget)
     made = state.told - (budget - calls)  # of the last calls
     fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
-    state.noise = noise._replace(asked=due, target=centre if fresh else noise.target)
-    target = namespace(x).where(due[:, None], centre, state.noise.target)
-    return repeat_best(x, source, due | noise.repeats_pay | (noise.noisy & (made >= 0)), target, Source.GEOMETRY)
+    state.noise = noise._replace(asked=due, target=before.centre if fresh else noise.target)
+    target = namespace(x).where(due[:, None], before.centre, state.noise.target)
+    again = noise.repeats_pay | (noise.noisy & (made >= 0))
+    kept = choose_runs(
+        again, (before.multipliers, before.weights.w), (state.region.multipliers, state.region.weights.w)
+    )
+    state.region = state.region._replace(multipliers=kept[0], weights=state.region.weights.with_w(kept[1]))
+    return repeat_best(x, source, due | again, target, Source.GEOMETRY)
 
 
 def compare_repeats(task: Task, state: TrState, x: Array, ev: Evaluation) -> None:

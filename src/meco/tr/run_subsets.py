@@ -35,9 +35,38 @@ def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
     return value
 
 
+def repeat_runs(value: T, count: int, runs: int) -> T:
+    """The same record with its arrays [B, ...] count times one after another, [count B, ...], where B is runs.
+
+    Arrays [1, ...] stay, unless B is 1.
+    """
+    if isinstance(value, tuple):
+        parts = [repeat_runs(part, count, runs) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    array = cast(Any, value)
+    if getattr(array, "ndim", 0) == 0 or array.shape[0] != runs:
+        return value
+    return cast(T, namespace(array).concat([array] * count, axis=0))
+
+
+def slice_runs(value: T, first: int, last: int, runs: int) -> T:
+    """The record of arrays [B, ...], where B is runs, for those from number first to before last; [1, ...] stays."""
+    if isinstance(value, tuple):
+        parts = [slice_runs(part, first, last, runs) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    array = cast(Any, value)
+    return cast(T, value if getattr(array, "ndim", 0) == 0 or array.shape[0] != runs else array[first:last, ...])
+
+
 def choose_runs(where: Array, new: T, old: T) -> T:
-    """The new record of arrays [B, ...] for the runs where [B] holds, the old one for others; in any array library."""
+    """The new record of arrays [B, ...] for the runs where [B] holds, the old one for others; in any array library.
+
+    Parts that both share, arrays or not, stay as they are.
+    """
+    if new is old:
+        return old
     if isinstance(new, tuple):
-        return type(new)(*(choose_runs(where, one, other) for one, other in zip(new, cast(tuple[Any, ...], old))))
+        parts = [choose_runs(where, one, other) for one, other in zip(new, cast(tuple[Any, ...], old))]
+        return type(new)(*parts) if hasattr(new, "_fields") else type(new)(parts)
     xp, wide = namespace(where), cast(Any, new)
     return cast(T, xp.where(xp.reshape(where, (where.shape[0], *([1] * (wide.ndim - 1)))), wide, old))

@@ -10,7 +10,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
 from meco.tr.merit import Weights
-from meco.tr.noise import Noise, is_noisy
+from meco.tr.noise import NoiseState, is_noisy
 from meco.tr.point_models import Models, PointModels
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
@@ -52,7 +52,7 @@ class TrState:
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
     rough: Roughness  # of each function
-    noise: Noise  # of the values
+    noise: NoiseState  # of the values
     failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
     failure_evidence: Array  # [B] that failures have places
     failed_row: Array  # [B] points in a row that failed last
@@ -108,7 +108,7 @@ class TrState:
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
-            Noise.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none,
+            NoiseState.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none,
             restart_index, strategy,
         )  # fmt: skip
 
