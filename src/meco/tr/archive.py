@@ -11,6 +11,7 @@ from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
 X, Y, FAILED, RESTART, NUMBER = range(5)  # positions in PointArchive._arrays; saved searches hold them
+SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
 LARGEST_VALUE = 1e100  # beyond which values are as bad: what models make of them must not overflow
 EMPTY_ROW = (np.inf, 0.0, True, 0, -1)  # what a row that is not filled yet holds, by position
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.archive import SAME_POINT, PointArchive, as_evaluation
 from meco.tr.controls import ControlValues
 from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
@@ -49,7 +49,6 @@ PARTIAL_WEIGHT = 10.0  # of constraints in an exchange where a violated one leav
 MOST_PAIRS = 400  # of exchanges made together that are looked at
 DRAWN = 40  # combinations drawn by chance that are, too
 DRAWN_EXCHANGES = 3.0  # that such a one has, on average
-SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
 LATIN_ARMS = 2  # times D: more single exchanges than that are made together in the first points
 ORDER_DECAY = 1.2  # of the likeness of ordered categories, from the first to the last, before there are answers
 RIDGE = 0.3  # of what categories and other variables add, in units where values have a spread of about one

@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.cheap_set import CheapSet
 from meco.core.engine import Task
-from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.archive import SAME_POINT, PointArchive, as_evaluation
 from meco.tr.categories import CategoryMoves
 from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
@@ -28,7 +28,6 @@ PASSES = 3  # linearisations at the end of a step, at most
 SAME_STEP = 1e-3  # radii by which a further pass moves a step that is good enough
 APART = 1e-3  # of the cube, within which two first points are as good as one
 SPREAD_TRIES = 8  # further points that may take the place of such a one
-SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
 MOST_PAIRS = 60  # of integers that are moved together
 WIDER = (1.0, 1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0)  # radii around the centre in which another is drawn
 ENOUGH_APART = 0.05  # of such a radius, from every point evaluated

@@ -19,7 +19,7 @@ RARE = 1.2816  # normal numbers beyond it are one in ten
 FREEDOM = 3  # degrees of freedom of heavy tails
 
 
-class Noise(NamedTuple):
+class NoiseKind(NamedTuple):
     """How a kind disturbs outputs, or the point, and the normal numbers that it takes beyond one for each of them."""
 
     disturb: Callable[[Array, Array, Numbers], Array]
@@ -66,9 +66,9 @@ def move_point(v: Array, z: Array, p: Numbers) -> Array:
 
 
 NOISES = {
-    "even": Noise(add_even),
-    "proportional": Noise(add_proportional),
-    "rare": Noise(add_rare, more=1),
-    "heavy": Noise(add_heavy, more=FREEDOM),
-    "moved": Noise(move_point, of_point=True),
+    "even": NoiseKind(add_even),
+    "proportional": NoiseKind(add_proportional),
+    "rare": NoiseKind(add_rare, more=1),
+    "heavy": NoiseKind(add_heavy, more=FREEDOM),
+    "moved": NoiseKind(move_point, of_point=True),
 }

@@ -10,7 +10,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key
 from meco.tr.archive import as_evaluation, values_of
-from meco.tr.failures import FailureModel
+from meco.tr.failures import LIKELY, FailureModel
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT
 from meco.tr.proposers.model_points import is_repeated
@@ -19,7 +19,6 @@ from meco.tr.region import Region, Source
 from meco.tr.tr_state import TrState
 
 SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
-LIKELY = 0.5  # probability of failure above which offspring are not evaluated
 SHARE_BY_RESTART = (0.0, 0.5, 0.9)  # before the first restart, after it, and after all later ones
 
 
