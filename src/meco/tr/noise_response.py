@@ -49,8 +49,10 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, before: Re
 
     That is the centre of the region before the step where it is to be found out whether values are noisy. In the last
     calls of a noisy run it is the best point, which is chosen twice and kept in state.noise.target: each gets half of
-    the calls. So it is before, wherever another call of it tells more than another step. No step is made then: in noisy
-    runs multipliers and weights of state.region stay as they were before.
+    the calls. So it is before, wherever another call of it tells more than another step.
+
+    In the last calls no step is made any more: multipliers and weights of state.region stay as they were before, so
+    that both points are chosen by the same ones.
     """
     noise, budget = state.noise, task.budget
     due = noise.due & (budget >= FEWEST_CALLS)
@@ -61,12 +63,11 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, before: Re
     fresh = made < 0 or made * 2 // calls > (made - x.shape[1]) * 2 // calls  # two points get half of them each
     state.noise = noise._replace(asked=due, target=before.centre if fresh else noise.target)
     target = namespace(x).where(due[:, None], before.centre, state.noise.target)
-    again = noise.repeats_pay | (noise.noisy & (made >= 0))
-    kept = choose_runs(
-        again, (before.multipliers, before.weights.w), (state.region.multipliers, state.region.weights.w)
-    )
-    state.region = state.region._replace(multipliers=kept[0], weights=state.region.weights.with_w(kept[1]))
-    return repeat_best(x, source, due | again, target, Source.GEOMETRY)
+    last = noise.noisy & (made >= 0)
+    region, old = state.region, (before.multipliers, before.weights.w)
+    multipliers, w = choose_runs(last, old, (region.multipliers, region.weights.w))
+    state.region = region._replace(multipliers=multipliers, weights=region.weights.with_w(w))
+    return repeat_best(x, source, due | noise.repeats_pay | last, target, Source.GEOMETRY)
 
 
 def compare_repeats(task: Task, state: TrState, x: Array, ev: Evaluation) -> None:
