@@ -1,7 +1,7 @@
 """Simulators as users have them: ours and peers side by side, a section for each kind of trouble.
 
     python benchmarks/simulators.py                      # lists the sections
-    python benchmarks/simulators.py failures --seeds 5 > benchmarks/results/simulators_failures.txt
+    python benchmarks/simulators.py failures --seeds 5 --out runs.jsonl > benchmarks/results/simulators_failures.txt
 
 Every module simulators_SECTION.py beside this one is a section: it has main(arguments), and says in its first line what
 it shows.

@@ -7,9 +7,14 @@ that is not installed is named on stderr and left out.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import sys
+import time
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,21 +63,33 @@ CUTEST = (  # 40 open ones without equalities
 )  # fmt: skip
 
 
-def list_problems(kind: str, dims: list[int], seed: int) -> list[UnitProblem]:
-    """Problems of a kind: drawn by a seed, users' designs that are continuous and have no equalities, or CUTEst's."""
+def list_names(kind: str, dims: list[int]) -> list[tuple[str, int]]:
+    """Names and numbers of variables of a kind's problems: drawn ones, users' designs that are continuous and have no
+    equalities, or CUTEst's."""
     if kind == "drawn":
-        return [UnitProblem(f"valley {d}", d, 2, draw_problem(d, seed), find_optimum(d, seed)[0]) for d in dims]
-    if kind == "users":
-        from users_problems import DESIGNS
+        return [(f"valley {dim}", dim) for dim in dims]
+    names = [design.name for design in _users_designs()] if kind == "users" else list(CUTEST)
+    return [(name, find_problem(kind, name, 0).dim) for name in names]
 
-        chosen = [design for design in DESIGNS if not design.integer and not design.n_eq]
-        return [
-            UnitProblem(d.name, d.dim, d.n_ineq, _in_cube(_values_of_design(d.fun), np.array(d.bounds).T), d.best)
-            for d in chosen
-        ]
+
+@cache
+def find_problem(kind: str, name: str, seed: int) -> UnitProblem:
+    """The problem of this name; drawn ones are drawn by the seed."""
+    if kind == "drawn":
+        dim = int(name.removeprefix("valley "))
+        return UnitProblem(name, dim, 2, draw_problem(dim, seed), find_optimum(dim, seed)[0])
+    if kind == "users":
+        d = next(design for design in _users_designs() if design.name == name)
+        return UnitProblem(name, d.dim, d.n_ineq, _in_cube(_values_of_design(d.fun), np.array(d.bounds).T), d.best)
     from meco import get_problem
 
-    return [_open_cutest(get_problem(f"S2MPJ-{name}")) for name in CUTEST]
+    return _open_cutest(get_problem(f"S2MPJ-{name}"))
+
+
+def _users_designs() -> list[Any]:
+    from users_problems import DESIGNS
+
+    return [design for design in DESIGNS if not design.integer and not design.n_eq]
 
 
 def _open_cutest(problem: Any) -> UnitProblem:
@@ -97,6 +114,7 @@ def _in_cube(values: Callable[[np.ndarray], Answer], box: np.ndarray) -> Callabl
     return lambda u: values(low + np.clip(u, 0.0, 1.0) * (high - low))
 
 
+@cache
 def find_optimum(dim: int, seed: int) -> tuple[float, np.ndarray]:
     """f and x of the best of several runs of SLSQP."""
     fun, rng, best = draw_problem(dim, seed), np.random.default_rng(0), (np.inf, np.full(dim, 0.5))
@@ -226,9 +244,42 @@ PEERS = {
 PACKAGES = {"NOMAD": "PyNomad", "Optuna TPE": "optuna", "pycma": "cma"}
 
 
-def installed(solvers: list[str]) -> list[str]:
-    """Those of the solvers whose package is there; the others are named on stderr."""
-    missing = [s for s in solvers if s in PACKAGES and importlib.util.find_spec(PACKAGES[s]) is None]
-    for solver in missing:
-        print(f"LEFT OUT: {solver} needs {PACKAGES[solver]}, which is not installed", file=sys.stderr)
-    return [s for s in solvers if s not in missing]
+def installed(methods: list[str]) -> list[str]:
+    """Those of the methods whose package is there; the others are named on stderr."""
+    missing = [m for m in methods if m in PACKAGES and importlib.util.find_spec(PACKAGES[m]) is None]
+    for method in missing:
+        print(f"LEFT OUT: {method} needs {PACKAGES[method]}, which is not installed", file=sys.stderr)
+    return [m for m in methods if m not in missing]
+
+
+def run_method(method: str, count: Counter, dim: int, seed: int) -> tuple[Any, float]:
+    """Spend the budget of a counter by a method: the result, None of a peer, and the CPU time in seconds.
+
+    A method of ours may have a label after a blank, as in "MeCO-TR 0.2.0", where another version of meco is imported.
+    """
+    begun, result = time.process_time(), None
+    with warnings.catch_warnings(), suppress(Spent):
+        warnings.simplefilter("ignore")
+        if method in PEERS:
+            PEERS[method](count, dim, seed)
+        else:
+            import meco
+
+            def answer(x: np.ndarray) -> Any:
+                return np.nan if (found := count(x)) is None else found
+
+            result = meco.minimize(answer, [(0, 1)] * dim, budget=count.left, seed=seed, method=method.split()[0])
+    return result, time.process_time() - begun
+
+
+def make_parser(description: str | None, kinds: tuple[str, ...]) -> argparse.ArgumentParser:
+    """The options that sections with runs in pieces share."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", nargs="+", default=list(kinds), choices=kinds)
+    parser.add_argument("--methods", nargs="+", default=["TR", *PEERS], help="ours and peers")
+    parser.add_argument("--seeds", type=int, default=5, help="how many")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--dims", type=int, nargs="+", default=[2, 5, 10], help="of drawn problems")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", help="a file that keeps the runs as lines of JSON")
+    return parser

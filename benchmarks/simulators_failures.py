@@ -1,27 +1,25 @@
 """A simulator that fails in places: answers and failed calls of ours and of peers, five kinds of failures and a toy.
 
-    python benchmarks/simulators.py failures --out runs.jsonl
+    python benchmarks/simulators.py failures --processes 16 --out failures.jsonl
+    python benchmarks/simulators.py show failures.jsonl other.jsonl
 
 Beside: the optimum touches the border of a half space that fails. Islands: a wave, three tenths of the box. Most:
 all beyond a ball fails, six tenths of the box. Pocket: a ball between the middle and the optimum. Chance: every fifth
-point, by a hash. The toy: three variables, two thirds of the box fail, f falls towards what fails. 30 D evaluations.
-With --out runs are kept, and a second call goes on with them.
+point, by a hash. None: nothing fails, for comparison. The toy: three variables, two thirds of the box fail, f falls
+towards what fails. 30 D evaluations. With --out runs are kept, and a second call goes on with them.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from kept_runs import KeptRuns
-from simulators_base import PEERS, Answer, Counter, draw_problem, find_optimum, installed
-from users_solvers import Spent
+from simulators_base import Answer, Counter, draw_problem, find_optimum, installed, make_parser, run_method
+from simulators_show import show_failures
 
 TOY_LEAST, TOY_BUDGET = 2.7939, 150
 KINDS = ("beside", "islands", "most", "pocket", "chance")
@@ -77,63 +75,35 @@ def toy(x: np.ndarray) -> Answer | None:
     return float(((y - [1.0, 0.5, -0.3]) ** 2).sum()), np.array([y[1] + y[2] - 0.1])
 
 
-def run_solver(
-    name: str, fun: Callable[[np.ndarray], Answer | None], dim: int, budget: int, seed: int, n_ineq: int = 2
-) -> Counter:
-    """Every call of one run."""
-    count = Counter(fun, budget, n_ineq)
-    with warnings.catch_warnings(), suppress(Spent):
-        warnings.simplefilter("ignore")
-        if name in PEERS:
-            PEERS[name](count, dim, seed)
-        else:
-            import meco
-
-            meco.minimize(
-                lambda x: (np.nan if (found := count(x)) is None else found), [(0, 1)] * dim, budget=budget, seed=seed,
-                method=name,
-            )  # fmt: skip
-    return count
-
-
 def best_answer(count: Counter) -> float:
     """The least f of the points that keep the constraints."""
     return min((told[0] for _, told in count.points if told is not None and (told[1] <= 1e-8).all()), default=np.inf)
 
 
 def main(arguments: list[str]) -> None:
-    """Print a line for each number of variables, kind and solver, and the toy."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--dims", type=int, nargs="+", default=[2, 5, 10])
-    parser.add_argument("--solvers", nargs="+", default=["TR", *PEERS])
-    parser.add_argument("--kinds", nargs="+", default=["toy", *KINDS], choices=["toy", "none", *KINDS])
-    parser.add_argument("--out", help="a file that keeps the runs")
-    args = parser.parse_args(arguments)
+    """Make the runs that are not there yet, and print the table of all."""
+    args = make_parser(__doc__, ("toy", "none", *KINDS)).parse_args(arguments)
     keep = KeptRuns(args.out)
-    print(f"{'':<10}{'D':>3}  {'solver':<12}{'f / least f':>12}{'worst':>10}{'feasible':>10}  failed of")
-    for kind in args.kinds:
-        for dim in [3] if kind == "toy" else args.dims:
-            budget = TOY_BUDGET if kind == "toy" else 30 * dim
-            for solver in installed(args.solvers):
-                rows = [
-                    keep(
-                        ["failures", kind, dim, budget, seed, solver],
-                        partial(run_failing, solver, kind, dim, seed, budget),
-                    )
-                    for seed in range(args.seeds)
-                ]
-                over, failed, calls = (np.array(column, dtype=float) for column in zip(*rows))
-                found = f"{np.median(over):>12.6f}{over.max():>10.3g}{np.isfinite(over).mean():>10.0%}"
-                said = f"{int(np.median(failed))} ({int(failed.min())} to {int(failed.max())}) of {int(calls[0])}"
-                print(f"{kind:<10}{dim:>3}  {solver:<12}{found}  {said}", flush=True)
+    keys = [
+        ["failures", kind, dim, TOY_BUDGET if kind == "toy" else 30 * dim, seed, method]
+        for method in installed(args.methods)
+        for kind in args.kinds
+        for dim in ([3] if kind == "toy" else args.dims)
+        for seed in range(args.first_seed, args.first_seed + args.seeds)
+    ]
+    keep.fill(keys, run_failing, args.processes)
+    show_failures(keep.pairs())
 
 
-def run_failing(solver: str, kind: str, dim: int, seed: int, budget: int) -> list[float]:
-    """f of the answer by the least f, inf where none is feasible; failed calls, and calls."""
+def run_failing(key: list[Any]) -> dict[str, float | None]:
+    """f of the answer by the least f, None where no point is feasible; failed calls, and seconds."""
+    _, kind, dim, budget, seed, method = key
     if kind == "toy":
         fun, least, n_ineq = toy, TOY_LEAST, 1
     else:
         (fun, least), n_ineq = failing_problem(kind, dim, seed), 2
-    count = run_solver(solver, fun, dim, budget, seed, n_ineq)
-    return [best_answer(count) / least, sum(told is None for _, told in count.points), budget]
+    count = Counter(fun, budget, n_ineq)
+    _, seconds = run_method(method, count, dim, seed)
+    over = best_answer(count) / least
+    failed = sum(told is None for _, told in count.points)
+    return {"over": over if np.isfinite(over) else None, "failed": failed, "seconds": seconds}

@@ -10,7 +10,7 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parent.parent.parent / "benchmarks")]
 
-KeptRuns = import_module("kept_runs").KeptRuns
+KeptRuns, read_rows = (getattr(import_module("kept_runs"), name) for name in ("KeptRuns", "read_rows"))
 
 
 def fail():
@@ -45,6 +45,48 @@ def test_a_line_that_was_cut_is_skipped_and_spoils_no_other(tmp_path):
     keep([3], lambda: [30])
     again = KeptRuns(path)
     assert [again([seed], fail) for seed in (1, 2, 3)] == [[1], [20], [30]]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rows_that_are_missing_are_filled_in(processes, tmp_path):
+    path = tmp_path / "runs.jsonl"
+    KeptRuns(path)([1, 2], lambda: 20)
+    KeptRuns(path).fill([[1, 2], [3], []], len, processes)
+    again = KeptRuns(path)
+    assert [again(key, fail) for key in ([1, 2], [3], [])] == [20, 1, 0]
+
+
+def test_a_row_that_cannot_be_made_is_named_and_left_out(capsys):
+    keep = KeptRuns(None)
+    keep.fill([[1], ["a"], [2]], sum)
+    assert keep.pairs() == [([1], 1), ([2], 2)]
+    assert "LEFT OUT: ['a']: TypeError" in capsys.readouterr().err
+
+
+def test_of_several_files_the_last_one_counts(tmp_path):
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path, row in zip(paths, (1, 2)):
+        KeptRuns(path).fill([[0], [row]], lambda key, row=row: row)
+    assert read_rows(paths) == [([0], 2), ([1], 1), ([2], 2)]
+
+
+def test_tables_of_noise_and_failures_tell_medians_shares_and_ratios(tmp_path, capsys):
+    from simulators_show import main
+
+    keep = KeptRuns(tmp_path / "runs.jsonl")
+    for seed, (off, feasible, right) in enumerate([(0.1, True, True), (0.3, True, True), (-9.0, False, False)]):
+        row = {"off": off, "feasible": feasible, "right": right, "seconds": 1.0}
+        keep(["noise", "users", "beam", 100, seed, 0.01, "TR"], row.copy)
+    for kind, over, failed in (("none", 2.0, 0), ("most", 3.0, 7)):
+        keep(["failures", kind, 2, 60, 0, "TR"], {"over": over, "failed": failed, "seconds": 1.0}.copy)
+    keep(["failures", "most", 2, 60, 0, "COBYQA"], {"over": None, "failed": 9, "seconds": 1.0}.copy)
+    main([str(keep.path)])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1] == ["users", "0.01", "TR", "3", "3.00e-01", "2.00e-01", "67%", "67%", "1.00"]
+    most = [line for line in lines if line[0] == "most"]
+    assert most[0][2:8] == ["TR", "1", "3.000000", "3", "1.5000", "100%"]  # the best first
+    assert most[1][2:5] == ["COBYQA", "1", "inf"]
+    assert most[0][9:] == ["7", "(7", "to", "7)", "of", "60"]
 
 
 def test_a_table_shows_only_runs_of_its_budget(monkeypatch, capsys):
