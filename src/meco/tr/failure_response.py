@@ -21,7 +21,7 @@ from meco.tr.failure_avoidance import (
     weigh_failures,
 )
 from meco.tr.failure_border import fit_border
-from meco.tr.failures import FailureModel, decide_local, fit_nearby, score_places
+from meco.tr.failures import ENOUGH_EVIDENCE, FailureModel, decide_local, fit_nearby, score_places
 from meco.tr.model_check import MODEL_CHECKS
 from meco.tr.model_fit import model_size
 from meco.tr.run_subsets import choose_runs
@@ -42,9 +42,14 @@ def learn_failures(task: Task, state: TrState, batch: int) -> FailureModel | Non
     interval = max(LEAST_SCALE_INTERVAL, task.budget // MODEL_CHECKS)
     due = (state.told - batch) // interval < state.told // interval
     width = state.region.width_in_force
-    found = fit_nearby(state.archive, state.region.centre, width, model_size(task.dim), state.failure_scale, due)
+    border = fit_border(state.archive, state.region)
+    needed = None
+    if state.strategy is None:  # offspring ask the model; everybody else the border, where it is there and failures,
+        needed = ~(border.there & (state.failure_evidence > ENOUGH_EVIDENCE))  # by evidence, have places
+    size = model_size(task.dim)
+    found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due, needed)
     state.failure_scale = found.length, found.amplitude
-    found = found._replace(border=fit_border(state.archive, state.region))
+    found = found._replace(border=border)
     return decide_local(found, state.failure_evidence, state.failed_row, state.archive.has_failures)
 
 

@@ -239,13 +239,20 @@ def _logit(p: Array) -> Array:
 
 
 def fit_nearby(
-    archive: PointArchive, centre: Array, width: Array, points: int, scale: tuple[Array, Array], due: bool
+    archive: PointArchive,
+    centre: Array,
+    width: Array,
+    points: int,
+    scale: tuple[Array, Array],
+    due: bool,
+    needed: Array | None = None,
 ) -> FailureModel:
     """The model of the points nearest to the centre [B, D], by distances in widths [B, D].
 
     They are `points` that failed and as many that did not, fewer where there are not so many, and of the newest
     RECENT_POINTS those that failed wherever they lie: a step to the same place would be as near as they are. scale is l
-    and A [B] as they were found before; they are found anew where they are 0 or that is due, on a device always.
+    and A [B] as they were found before; they are found anew where they are 0 or that is due, on a device always. Where
+    they are not, NumPy makes no model of runs that do not need one, needed [B]; None: all do.
     """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
@@ -262,7 +269,9 @@ def fit_nearby(
         return fit_failures(x, failed, taken, centre, width)
     made, some = _no_failures(x, taken, centre, width), failed.any(axis=-1)
     anew = some & (due | (scale[0] == 0.0))
-    for runs, given in ((anew, None), (some & ~anew, scale)):  # others need no fit, or only one
+    made = made._replace(length=np.where(some, scale[0], 0.0), amplitude=np.where(some, scale[1], 0.0))
+    again = some & ~anew if needed is None else some & ~anew & needed
+    for runs, given in ((anew, None), (again, scale)):  # others need no fit, or only one
         if runs.any():
             made = put_runs(made, fit_failures(*take_runs((x, failed, taken, centre, width, given), runs)), runs)
     return made

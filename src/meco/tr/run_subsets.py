@@ -65,6 +65,8 @@ def choose_runs(where: Array, new: T, old: T) -> T:
     """
     if new is old:
         return old
+    if isinstance(where, np.ndarray) and where.size == 1:
+        return new if where[0] else old
     if isinstance(new, tuple):
         parts = [choose_runs(where, one, other) for one, other in zip(new, cast(tuple[Any, ...], old))]
         return type(new)(*parts) if hasattr(new, "_fields") else type(new)(parts)
