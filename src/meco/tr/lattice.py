@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from meco.core.arrays import Array, maybe_any, namespace
+from meco.core.arrays import Array, largest, maybe_any, namespace, rows, total
 from meco.core.engine import Task
 from meco.core.problem import round_half_away
-from meco.tr.region import Region
+from meco.core.rule import best
+from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.merit import MERIT, Weights
+from meco.tr.model_fit import LocalFit
+from meco.tr.region import Region, Source
 from meco.tr.step import Step, Subproblem, relaxed_step
+
+NARROW = 0.1  # region that cannot tell two values apart, at most: those of a yes-or-no are a whole cube apart
+WIDE = 0.25  # how far other variables go when integers move, at most
+PROBING_RADIUS = 0.1  # in spacings, below which neighbours are probed
+MOST_TRIES = 3  # of the same integers near a centre, while the models expect something of them
 
 
 class Lattice:
@@ -31,6 +40,8 @@ class Lattice:
             self.spacing = xp.where(integer, self.spacing, 0.0)
         self.some = xp.any(integer, axis=-1)  # [B or 1]: runs that have integer variables
         self.mixed = self.some & ~xp.all(integer, axis=-1)  # [B or 1]: runs whose variables are of both kinds
+        least = xp.min(xp.where(self.spacing > 0.0, self.spacing, xp.inf), axis=-1)
+        self.least = xp.where(least < NARROW, least, NARROW)  # [B or 1]: a region below it cannot tell two values apart
 
     def snap(self, x: Array) -> Array:
         """Points [B, n, D] with integer variables at the value that is evaluated for them."""
@@ -39,22 +50,74 @@ class Lattice:
         value = xp.minimum(xp.maximum(value, self.lowest), self.highest)
         return xp.where(self.integer, (value - self.lower) / self.width, x)
 
-    def fix_integers(self, step: Step, sub: Subproblem, region: Region, theta: Array) -> Step:
-        """The step again, where variables are of both kinds, with integers fixed where rounding takes them.
+    def fix_integers(
+        self, step: Step, sub: Subproblem, region: Region, theta: Array, archive: PointArchive
+    ) -> tuple[Step, Array]:
+        """The step again, where variables are of both kinds, with integers fixed; and where it is a probe, [B].
 
-        The other variables make up for what rounding does to the constraints; without it hardly an equality is met.
+        Integers are fixed where rounding takes them, and the other variables make up for what that does to the
+        constraints: without it hardly an equality is met. A region below one value apart sends steps to the same wrong
+        values again and again, since models of what is near learn nothing there: values that were tried near the
+        centre are left, and once the region is small, neighbours that were not are probed instead.
         """
+        xp, delta, centre = namespace(step.s), region.reach, region.centre
+        none = region.delta < 0.0
         if not maybe_any(self.mixed):
-            return step
-        xp, delta = namespace(step.s), region.reach
-        x = xp.clip(region.centre + delta * step.s, min=self.walls[0], max=self.walls[1])
-        s = (self.snap(x[:, None, :])[:, 0, :] - region.centre) / delta
-        low, high = (xp.where(self.spacing > 0.0, s, side) for side in (sub.low, sub.high))
+            return step, none
+        x = xp.clip(centre + delta * step.s, min=self.walls[0], max=self.walls[1])
+        x = self.snap(x[:, None, :])[:, 0, :]
+        values = xp.where(self.spacing > 0.0, x, centre)
+        narrow = self.mixed & (region.delta < self.least)
+        moved = xp.any(xp.abs(values - centre) > 0.5 * self.spacing, axis=-1)
+        held = narrow & (self._count_tries(archive, region, values) >= MOST_TRIES)
+        values = xp.where(held[:, None], centre, values)
+        jumps = narrow & moved & ~held
+        probed = self.mixed & (region.delta < PROBING_RADIUS * self.least) & (region.next_source == Source.STEP)
+        if maybe_any(probed):
+            near = self.neighbours(centre)
+            tries = [self._count_tries(archive, region, near[:, k, :]) for k in range(near.shape[1])]
+            found, some = select_least(sub, region, step.weights, near, xp.stack(tries, axis=1) > 0)
+            probed = probed & some
+            values = xp.where(probed[:, None], found, values)
+        s = (values - centre) / delta
+        # where integers go beyond the region the others may go as far: less, and they could not make up for it
+        far = xp.maximum(self._moved(values, region) / delta, xp.ones_like(s))
+        low = xp.where(sub.low <= -1.0, xp.maximum(-far, (self.walls[0] - centre) / delta), sub.low)
+        high = xp.where(sub.high >= 1.0, xp.minimum(far, (self.walls[1] - centre) / delta), sub.high)
+        low, high = (xp.where(self.spacing > 0.0, s, side) for side in (low, high))
         again = relaxed_step(sub._replace(low=low, high=high), theta, step.multipliers, step.weights)
         mixed = self.mixed[:, None]
         s, value, multipliers = (xp.where(mixed, new, old) for new, old in zip(again[:3], step[:3]))
         weights = step.weights._replace(w=xp.where(mixed, again.weights.w, step.weights.w))
-        return Step(s, value, multipliers, weights, step.by)
+        return Step(s, value, multipliers, weights, step.by), jumps | probed
+
+    def _moved(self, x: Array, region: Region) -> Array:
+        """How far integers of x [B, D] are from those of the centre, at most WIDE: [B, 1]."""
+        xp = namespace(x)
+        moved = largest(xp.where(self.spacing > 0.0, xp.abs(x - region.centre), 0.0))
+        return xp.where(moved < WIDE, moved, WIDE)
+
+    def _count_tries(self, archive: PointArchive, region: Region, x: Array) -> Array:
+        """How many points since the restart have the integers of x [B, D], the others as near as a step to x goes: [B]."""
+        xp, integer = namespace(x), self.spacing > 0.0
+        reach = xp.maximum(2.0 * region.reach, 1.01 * self._moved(x, region))
+        wanted, least = xp.where(integer, x, region.centre), xp.where(integer, 0.5 * self.spacing, reach)
+        close = xp.all(xp.abs(archive.x - wanted[:, None, :]) <= least[:, None, :], axis=-1)
+        return total(xp.astype(close & (archive.restart_index == region.restart_index[:, None]), x.dtype))
+
+    def farthest(self, local: LocalFit, region: Region) -> Array:
+        """How far the fitted points go [B], integers at the next value not counted: no geometry point comes closer."""
+        xp, width = namespace(local.spread), region.width_in_force
+        apart = xp.abs(local.fit.u) * local.spread[:, None, None] - (self.spacing / width)[:, None, :]
+        square = total(xp.where(apart > 0.0, apart * apart, 0.0))
+        return xp.where(self.some, xp.sqrt(largest(square)[:, 0]), local.farthest)
+
+    @staticmethod
+    def mark_probes(source: Array, probed: Array) -> Array:
+        """Sources [B, k] of points, with steps that are probes [B] as the geometry points that they are."""
+        xp = namespace(source)
+        first = xp.where(probed & (source[:, 0] == Source.STEP), Source.GEOMETRY, source[:, 0])
+        return xp.concat([first[:, None], source[:, 1:]], axis=1)
 
     def neighbours(self, centre: Array) -> Array:
         """The centre [B, D] moved by one value along each variable, both ways: [B, 2 D, D]; continuous ones stay."""
@@ -62,6 +125,16 @@ class Lattice:
         moves = self.spacing[:, None, :] * xp.eye(centre.shape[-1], dtype=centre.dtype, device=centre.device)
         moves = xp.concat([moves, -moves], axis=1)
         return self.snap(xp.clip(centre[:, None, :] + moves, min=self.walls[0], max=self.walls[1]))
+
+
+def select_least(sub: Subproblem, region: Region, weights: Weights, near: Array, known: Array) -> tuple[Array, Array]:
+    """Of points near [B, n, D] that are not known [B, n] that of least foreseen merit: [B, D]; whether any is new: [B]."""
+    xp = namespace(near)
+    steps = (near - region.centre[:, None, :]) / region.reach[:, None, :]
+    y = sub.value[:, None, :] + sub.models.changes(steps)
+    key = MERIT.values(as_evaluation(y, sub.n_ineq, known), weights)
+    chosen = best(key.last_where(known))[:, None]
+    return rows(near, chosen)[:, 0, :], ~xp.all(known, axis=-1)
 
 
 def snap_to(lattice: Lattice | None, x: Array) -> Array:

@@ -9,13 +9,13 @@ import numpy as np
 from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.archive import PointArchive
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
 from meco.tr.failure_avoidance import safe_restart, shorten_risky_steps
 from meco.tr.failures import FailureModel
-from meco.tr.lattice import Lattice, snap_to
+from meco.tr.lattice import Lattice, select_least, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
 from meco.tr.quadratic import Fit, variance
@@ -199,13 +199,9 @@ def best_new(
 ) -> tuple[Array, Array]:
     """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
     xp = namespace(near)
-    steps = (near - region.centre[:, None, :]) / region.reach[:, None, :]
-    y = sub.value[:, None, :] + sub.models.changes(steps)
     exact = xp.zeros_like(region.centre) + EXACT_RADIUS
     known = xp.stack([is_evaluated(archive, near[:, k, :], exact) for k in range(near.shape[1])], axis=1)
-    key = MERIT.values(as_evaluation(y, sub.n_ineq, known), weights)
-    chosen = best(key.last_where(known))[:, None]
-    return rows(near, chosen)[:, 0, :], ~xp.all(known, axis=-1)
+    return select_least(sub, region, weights, near, known)
 
 
 def is_evaluated(archive: PointArchive, x: Array, reach: Array) -> Array:
