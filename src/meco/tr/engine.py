@@ -211,15 +211,15 @@ class TrustRegion(Engine):
             at_centre = merit(sub.value, sub.n_ineq, step.weights)
             step, sub, tested = avoid_failures(state, StepChoice(step, sub, state.region, failures, at_centre, given))
         if self.lattice is not None:
-            step, probed = self.lattice.fix_integers(step, sub, state.region, self.theta(), state.archive)
+            step, leaves = self.lattice.fix_integers(step, sub, state.region, self.theta(), state.archive)
         if self.models.cheap is not None:
             step = self.models.cheap.refine(sub, step, state.region, self.theta())
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
-        if self.lattice is not None:  # a probe that is refused says nothing of the radius
-            source = self.lattice.mark_probes(source, probed)
+        if self.lattice is not None:
+            source = self.lattice.mark_probes(source, leaves)
             if self.models.categories is None:
                 local = local._replace(farthest=self.lattice.farthest(local, before))
         draws = None

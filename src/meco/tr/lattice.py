@@ -53,34 +53,17 @@ class Lattice:
     def fix_integers(
         self, step: Step, sub: Subproblem, region: Region, theta: Array, archive: PointArchive
     ) -> tuple[Step, Array]:
-        """The step again, where variables are of both kinds, with integers fixed; and where it is a probe, [B].
+        """The step again, where variables are of both kinds, with integers fixed; and where it leaves the region, [B].
 
-        Integers are fixed where rounding takes them, and the other variables make up for what that does to the
-        constraints: without it hardly an equality is met. A region below one value apart sends steps to the same wrong
-        values again and again, since models of what is near learn nothing there: values that were tried near the
-        centre are left, and once the region is small, neighbours that were not are probed instead.
+        Integers are fixed at the values that are chosen for them, and the other variables make up for what that does
+        to the constraints: without it hardly an equality is met.
         """
         xp, delta, centre = namespace(step.s), region.reach, region.centre
-        none = region.delta < 0.0
         if not maybe_any(self.mixed):
-            return step, none
-        x = xp.clip(centre + delta * step.s, min=self.walls[0], max=self.walls[1])
-        x = self.snap(x[:, None, :])[:, 0, :]
-        values = xp.where(self.spacing > 0.0, x, centre)
-        narrow = self.mixed & (region.delta < self.least)
-        moved = xp.any(xp.abs(values - centre) > 0.5 * self.spacing, axis=-1)
-        held = narrow & (self._count_tries(archive, region, values) >= MOST_TRIES)
-        values = xp.where(held[:, None], centre, values)
-        jumps = narrow & moved & ~held
-        probed = self.mixed & (region.delta < PROBING_RADIUS * self.least) & (region.next_source == Source.STEP)
-        if maybe_any(probed):
-            near = self.neighbours(centre)
-            tries = [self._count_tries(archive, region, near[:, k, :]) for k in range(near.shape[1])]
-            found, some = select_least(sub, region, step.weights, near, xp.stack(tries, axis=1) > 0)
-            probed = probed & some
-            values = xp.where(probed[:, None], found, values)
+            return step, region.delta < 0.0
+        values, leaves = self._choose_values(step, sub, region, archive)
         s = (values - centre) / delta
-        # where integers go beyond the region the others may go as far: less, and they could not make up for it
+        # where integers leave the region the others may go as far: less, and they could not make up for it
         far = xp.maximum(self._moved(values, region) / delta, xp.ones_like(s))
         low = xp.where(sub.low <= -1.0, xp.maximum(-far, (self.walls[0] - centre) / delta), sub.low)
         high = xp.where(sub.high >= 1.0, xp.minimum(far, (self.walls[1] - centre) / delta), sub.high)
@@ -89,7 +72,30 @@ class Lattice:
         mixed = self.mixed[:, None]
         s, value, multipliers = (xp.where(mixed, new, old) for new, old in zip(again[:3], step[:3]))
         weights = step.weights._replace(w=xp.where(mixed, again.weights.w, step.weights.w))
-        return Step(s, value, multipliers, weights, step.by), jumps | probed
+        return Step(s, value, multipliers, weights, step.by), leaves
+
+    def _choose_values(self, step: Step, sub: Subproblem, region: Region, archive: PointArchive) -> tuple[Array, Array]:
+        """The centre with integers at the values to try next [B, D], and where these leave the region [B].
+
+        They are those that rounding takes the step to. A region below one value would send it to the same wrong ones
+        again and again, since models of what is near learn nothing there: values that were tried often enough near
+        the centre are left alone, and once the region is small, neighbours that were not tried at all come first.
+        """
+        xp, centre = namespace(step.s), region.centre
+        x = xp.clip(centre + region.reach * step.s, min=self.walls[0], max=self.walls[1])
+        values = xp.where(self.spacing > 0.0, self.snap(x[:, None, :])[:, 0, :], centre)
+        moved = xp.any(xp.abs(values - centre) > 0.5 * self.spacing, axis=-1)
+        narrow = self.mixed & (region.delta < self.least)
+        held = narrow & (self._count_tries(archive, region, values) >= MOST_TRIES)
+        values, leaves = xp.where(held[:, None], centre, values), narrow & moved & ~held
+        probing = narrow & (region.delta < PROBING_RADIUS * self.least) & (region.next_source == Source.STEP)
+        if not maybe_any(probing):
+            return values, leaves
+        near = self.neighbours(centre)
+        tries = [self._count_tries(archive, region, near[:, k, :]) for k in range(near.shape[1])]
+        found, some = select_least(sub, region, step.weights, near, xp.stack(tries, axis=1) > 0.0)
+        probing = probing & some
+        return xp.where(probing[:, None], found, values), leaves | probing
 
     def _moved(self, x: Array, region: Region) -> Array:
         """How far integers of x [B, D] are from those of the centre, at most WIDE: [B, 1]."""
@@ -98,7 +104,7 @@ class Lattice:
         return xp.where(moved < WIDE, moved, WIDE)
 
     def _count_tries(self, archive: PointArchive, region: Region, x: Array) -> Array:
-        """How many points since the restart have the integers of x [B, D], the others as near as a step to x goes: [B]."""
+        """Points since the restart that have the integers of x [B, D], and the others as near as a step goes: [B]."""
         xp, integer = namespace(x), self.spacing > 0.0
         reach = xp.maximum(2.0 * region.reach, 1.01 * self._moved(x, region))
         wanted, least = xp.where(integer, x, region.centre), xp.where(integer, 0.5 * self.spacing, reach)
@@ -113,10 +119,10 @@ class Lattice:
         return xp.where(self.some, xp.sqrt(largest(square)[:, 0]), local.farthest)
 
     @staticmethod
-    def mark_probes(source: Array, probed: Array) -> Array:
-        """Sources [B, k] of points, with steps that are probes [B] as the geometry points that they are."""
+    def mark_probes(source: Array, leaves: Array) -> Array:
+        """Sources [B, k] of points, where steps that leave the region [B] are geometry points: they do not judge it."""
         xp = namespace(source)
-        first = xp.where(probed & (source[:, 0] == Source.STEP), Source.GEOMETRY, source[:, 0])
+        first = xp.where(leaves & (source[:, 0] == Source.STEP), Source.GEOMETRY, source[:, 0])
         return xp.concat([first[:, None], source[:, 1:]], axis=1)
 
     def neighbours(self, centre: Array) -> Array:
@@ -128,7 +134,7 @@ class Lattice:
 
 
 def select_least(sub: Subproblem, region: Region, weights: Weights, near: Array, known: Array) -> tuple[Array, Array]:
-    """Of points near [B, n, D] that are not known [B, n] that of least foreseen merit: [B, D]; whether any is new: [B]."""
+    """Of points near [B, n, D], the least by foreseen merit that is not known [B, n]: [B, D]; if there is any: [B]."""
     xp = namespace(near)
     steps = (near - region.centre[:, None, :]) / region.reach[:, None, :]
     y = sub.value[:, None, :] + sub.models.changes(steps)
