@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -63,3 +65,23 @@ def test_a_new_start_may_flip_variables_of_two_places():
 
     meco.minimize(values, [meco.Variable(0, 1, integer=True)] * 5, budget=150, seed=1)
     assert len(reached) >= 28  # of 32
+
+
+def test_fitted_points_at_the_next_value_of_an_integer_are_not_far():
+    """No geometry point could come closer, so none is asked for on their account."""
+    ours, _ = lattice([0.0, 0.0], [4.0, 1.0], [True, False])
+    region = SimpleNamespace(width_in_force=np.ones((1, 2)))
+    fit = SimpleNamespace(u=np.array([[[0.5, 0.0], [-0.5, 0.06], [0.0, 0.02]]]))
+    local = SimpleNamespace(fit=fit, spread=np.array([0.5]), farthest=np.array([0.25]))
+    assert_allclose(ours.farthest(local, region), [0.03])
+    local.fit.u[0, 0, 0] = 1.0  # two values away
+    assert_allclose(ours.farthest(local, region), [0.25])
+
+
+@pytest.mark.slow  # two whole searches
+def test_a_small_region_still_tries_the_next_values_of_integers():
+    """Where rounding took every step back to the same values, or to the same wrong ones, these ended 0.26 and 5 above."""
+    problems = [meco.get_problem(f"G-basin-whole-{seed:04d}", 5) for seed in (1, 6)]
+    found = meco.solve("TR", problems, 250, seeds=[1, 6])
+    assert found[0].f < -19.18
+    assert found[1].f < 130.6
