@@ -112,11 +112,14 @@ class Lattice:
         return total(xp.astype(close & (archive.restart_index == region.restart_index[:, None]), x.dtype))
 
     def farthest(self, local: LocalFit, region: Region) -> Array:
-        """How far the fitted points go [B], integers at the next value not counted: no geometry point comes closer."""
+        """How far the fitted points go [B]; where variables are of both kinds, integers at the next value do not count.
+
+        No geometry point could come closer.
+        """
         xp, width = namespace(local.spread), region.width_in_force
         apart = xp.abs(local.fit.u) * local.spread[:, None, None] - (self.spacing / width)[:, None, :]
         square = total(xp.where(apart > 0.0, apart * apart, 0.0))
-        return xp.where(self.some, xp.sqrt(largest(square)[:, 0]), local.farthest)
+        return xp.where(self.mixed, xp.sqrt(largest(square)[:, 0]), local.farthest)
 
     @staticmethod
     def mark_probes(source: Array, leaves: Array) -> Array:
