@@ -91,7 +91,7 @@ def test_textbook_problems_from_their_x0_are_solved_to_nine_digits(name):
 
 @pytest.mark.slow
 def test_bilinear_equalities_are_met_and_the_pool_is_solved():
-    """Haverly's pooling problem has local optima at 0 and -100; measured: -400 with five seeds of five."""
+    """Haverly's pooling problem has local optima at 0 and -100; measured: -400 with four seeds of five."""
     found = meco.solve("TR", "RC05", 900, seeds=range(1, 6))
     assert all(run.feasible for run in found)
     assert sorted(run.f for run in found)[2] < -399.9

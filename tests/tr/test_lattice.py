@@ -78,10 +78,8 @@ def test_fitted_points_at_the_next_value_of_an_integer_are_not_far():
     assert_allclose(ours.farthest(local, region), [0.25])
 
 
-@pytest.mark.slow  # two whole searches
+@pytest.mark.slow  # a whole search
 def test_a_small_region_still_tries_the_next_values_of_integers():
-    """Where rounding took steps to the same values again and again, these ended at -18.93 and 135.6."""
-    problems = [meco.get_problem(f"G-basin-whole-{seed:04d}", 5) for seed in (1, 6)]
-    found = meco.solve("TR", problems, 250, seeds=[1, 6])
+    """Where rounding took steps to the same values again and again, this one ended at -18.93."""
+    found = meco.solve("TR", meco.get_problem("G-basin-whole-0001", 5), 250, seeds=[1])
     assert found[0].f < -19.18
-    assert found[1].f < 130.6
