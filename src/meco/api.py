@@ -92,50 +92,52 @@ def minimize(
     """
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
-    pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
-    asked: dict[str, Any] = {
-        "budget": budget, "seed": seed, "method": method, "tolerances": tolerances, "noise": noise,
-    }  # fmt: skip
-    if saved is not None and saved.resume:
-        asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
-    request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
-    separate = _read_separate(constraints, request.variables)
-    if separate or request.keep_feasible:
-        from meco.run.hard_constraints import add_hard_constraints
-
-        request = add_hard_constraints(request, separate)
-    free = _read_cheap(cheap, request.variables)
-    if free:
-        from meco.run.cheap_constraints import add_cheap_constraints
-
-        request = add_cheap_constraints(request, free, pool.vectorized)
-    call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
-    if stop_at.converged and Convergence not in METHODS[request.method].offers:
-        raise InvalidInput(
-            f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
-        )
-    for note in request.notes:
-        warn_user(note)
+    stop_at = Stop.read(stop)
     stopping = Stopping(stop_at, callback)
-    with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
-        folder = None
-        if saved is not None:
-            inputs = request.describe_inputs() | {
-                "fun": _function_name(fun),
-                "on_error": on_error,
-                "asynchronous": pool.asynchronous,
-            }
-            folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
-        session = (_async_session_class(request, backend) if pool.asynchronous else Session)(
-            request,
-            backend,
-            stopping,
-            on_error=on_error,
-            vectorized=pool.vectorized,
-            folder=folder,
-            warn=warn_user,
-        )
-        return session.run()
+    with stopping.listen_to_signals():  # from here on, so that no signal is lost between two parts of the work
+        pool, saved = Workers.read(workers), Checkpoint.read(checkpoint)
+        asked: dict[str, Any] = {
+            "budget": budget, "seed": seed, "method": method, "tolerances": tolerances, "noise": noise,
+        }  # fmt: skip
+        if saved is not None and saved.resume:
+            asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
+        request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
+        separate = _read_separate(constraints, request.variables)
+        if separate or request.keep_feasible:
+            from meco.run.hard_constraints import add_hard_constraints
+
+            request = add_hard_constraints(request, separate)
+        free = _read_cheap(cheap, request.variables)
+        if free:
+            from meco.run.cheap_constraints import add_cheap_constraints
+
+            request = add_cheap_constraints(request, free, pool.vectorized)
+        call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
+        if stop_at.converged and Convergence not in METHODS[request.method].offers:
+            raise InvalidInput(
+                f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
+            )
+        for note in request.notes:
+            warn_user(note)
+        with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
+            folder = None
+            if saved is not None:
+                inputs = request.describe_inputs() | {
+                    "fun": _function_name(fun),
+                    "on_error": on_error,
+                    "asynchronous": pool.asynchronous,
+                }
+                folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
+            session = (_async_session_class(request, backend) if pool.asynchronous else Session)(
+                request,
+                backend,
+                stopping,
+                on_error=on_error,
+                vectorized=pool.vectorized,
+                folder=folder,
+                warn=warn_user,
+            )
+            return session.run()
 
 
 def _fill_from_folder(

@@ -24,7 +24,7 @@ COMMANDS = {
     "resume": "continue an interrupted run",
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
-    "train": "train a relaxation policy of MeCO, as the paper does",
+    "train": "train the policy of MeCO (paper), on a suite or on your own problems",
     "train-tr": "train the policy of MeCO-TR",
     "challenge": "judge a learned agent by the protocol",
     "episodes": "record episodes as an offline data set",

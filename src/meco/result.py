@@ -51,9 +51,14 @@ class LimitPrice(NamedTuple):
     reason: str = ""
 
     @property
+    def is_bound(self) -> bool:
+        """Whether it is a bound of a variable, not a constraint."""
+        return self.kind not in ("inequality", "equality")
+
+    @property
     def label(self) -> str:
         """What tables call it."""
-        return self.name if self.kind in ("inequality", "equality") else f"{self.name}, {self.kind}"
+        return f"{self.name}, {self.kind}" if self.is_bound else self.name
 
 
 class LimitPrices(tuple[LimitPrice, ...]):
@@ -71,11 +76,14 @@ class LimitPrices(tuple[LimitPrice, ...]):
             + (
                 f"not known: {limit.reason}"
                 if limit.multiplier is None or limit.one_percent is None
-                else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for 1 %"
+                else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for "
+                + ("1 %" if limit.is_bound else "0.01 units")
             )
             for limit in limits
         ]
-        return "\n".join(["what f would fall by if a limit were eased:", *rows])
+        told = any(limit.multiplier is not None and not limit.is_bound for limit in limits)
+        note = ["(0.01 units are 1 % of the limit where it is written as value / limit - 1)"] if told else []
+        return "\n".join(["what f would fall by if a limit were eased:", *rows, *note])
 
 
 class Minimum(NamedTuple):

@@ -172,6 +172,8 @@ class Variables:
                 hint = " (is it transposed?)"
             elif shape == (2,):
                 hint = " (one variable is [(low, high)])"
+            elif shape is not None and len(shape) == 1 and shape[0] > 2:
+                hint = " (a point to begin at is x0=)"
             raise InvalidInput(
                 f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {shape or (0,)}{hint}"
             )

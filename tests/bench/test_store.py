@@ -278,6 +278,15 @@ def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
         read_results(tmp_path)
 
 
+@pytest.mark.parametrize("table", ["sessions", "platforms"])
+@pytest.mark.parametrize("value", [None, 3.5, "{"])
+def test_facts_that_are_no_json_are_refused(tmp_path, table, value):
+    with ResultStore.open_campaign(tmp_path) as store:
+        store._db.execute(f"INSERT INTO {table} VALUES ('a', ?)", (value,))
+        with pytest.raises(DamagedFile, match=f"{table}( is not a JSON|.a must be an object)"):
+            getattr(store, table)()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 def test_a_pipe_in_the_place_of_a_store_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "results.sqlite")

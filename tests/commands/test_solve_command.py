@@ -443,3 +443,30 @@ def test_a_program_that_always_fails_is_told_in_words_of_the_command_line(folder
     said = capsys.readouterr().err
     assert "the program ended with code 1: no licence; " in said  # and no line of the library
     assert "begin at one that works: --x0; --on-error penalize goes on" in said
+
+
+def test_a_problem_of_a_file_is_solved_as_a_function_is(tmp_path, capsys):
+    """bench, train and solve take the same file."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        'import meco\n\n@meco.problem("b", bounds=[(0, 4)] * 2, integrality=[True, False])\n'
+        "def bowl(x):\n    return (x**2).sum(-1), [1.5 - x[..., 0]], []\n"
+    )
+    folder = str(tmp_path / "run")
+    assert main(["solve", f"{file}:bowl", "--budget", "40", "--seed", "1", "--quiet", "--checkpoint", folder]) == 0
+    assert "Best feasible f = 4" in capsys.readouterr().out
+    assert main(["resume", folder, "--quiet", "--budget", "50"]) == 0
+    assert main(["solve", f"{file}:bowll"]) == 2
+    assert "did you mean 'bowl'" in capsys.readouterr().err
+
+
+def test_a_folder_from_elsewhere_does_not_run_the_file_of_a_benchmark(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["solve", "tilted", "--checkpoint", "run", *QUICK]) == 0
+    (tmp_path / "other.py").write_text("from pathlib import Path\nPath('was-run').touch()\n")
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    run["source"]["target"], run["place"] = "other.py:tilted", "elsewhere"
+    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
+    assert main(["resume", "run", "--quiet"]) == 2
+    assert "resuming it runs 'other.py:tilted'; add --yes" in capsys.readouterr().err
+    assert not (tmp_path / "was-run").exists()

@@ -57,6 +57,59 @@ def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out == ""  # nothing was left to do
 
 
+OWN = """
+import meco
+
+@meco.problem("crate", bounds=[(0.1, 3)] * 3)
+def crate(x):
+    a, b, c = x[..., 0], x[..., 1], x[..., 2]
+    return 2 * (a * b + b * c + a * c), [2 - a * b * c], []
+
+@meco.problem("duct", bounds=[(0.1, 2)] * 3)
+def duct(x):
+    return x.sum(-1), [1 - x[..., 0] * x[..., 1], x[..., 2] - x[..., 0]], []
+
+@meco.problem("plate", bounds=[(0, 1)] * 2)
+def plate(x):
+    return x.sum(-1), [0.5 - x[..., 0]], []
+
+def plain(x):
+    return x[0]
+"""
+
+
+def test_the_command_trains_on_problems_of_a_file(tmp_path, capsys, monkeypatch):
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN)
+    words = ["train", "--problem", f"{mine}:crate", f"{mine}:duct", "--epochs", "1", "--set", "pop_size=20"]
+    words += ["--out", str(tmp_path), "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["meco", *words])
+    assert main(words) == 0
+    known = load_policy(tmp_path / "mine-3d.safetensors").metadata
+    assert (known["suite"], known["dim"], len(known["problems"])) == ("own", 3, 2)
+    capsys.readouterr()
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out == ""  # nothing was left to do
+    mine.write_text(OWN + "# edited\n")
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/mine-3d.safetensors"]  # another version, another training
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("plain",), "must be a meco.Problem, which @meco.problem(name, bounds) makes"),
+        (("crate", "plate"), "a policy is trained on problems of equal D"),
+        (("crat",), "did you mean 'crate'"),
+    ],
+)
+def test_problems_of_a_file_that_cannot_be_trained_on_are_refused_in_words(names, message, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(OWN)
+    words = [f"{tmp_path}/mine.py:{name}" for name in names]
+    assert main(["train", "--problem", *words, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_command_out_of_time_keeps_whole_batches_and_goes_on_with_the_others(tmp_path, capsys, monkeypatch):
     small = lambda seed: leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
     monkeypatch.setitem(PRESETS._items, "tiny", small)

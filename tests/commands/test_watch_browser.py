@@ -78,6 +78,16 @@ def test_a_phone_has_no_sideways_scrolling(folder):
         assert browser.ask("document.documentElement.scrollWidth") == 390
 
 
+def test_the_constraints_fit_a_phone(tmp_path):
+    def spring(x):
+        return float(x @ x), {"shear stress": 1.0 - 7e3 * x[0], "free length": -1.23456e-9 - x[1] ** 2}
+
+    meco.minimize(spring, [(-5, 5)] * 2, budget=30, seed=1, checkpoint=tmp_path / "run")
+    with page(tmp_path / "run", width=360) as browser:
+        table = "document.querySelector('#constraints .scroll')"
+        assert browser.ask(f"{table}.scrollWidth <= {table}.clientWidth")
+
+
 def test_the_dark_is_dark_and_readable(folder):
     def brightness(browser, which):
         colour = browser.ask(f"getComputedStyle(document.body).{which}")

@@ -121,8 +121,11 @@ def test_prices_are_printed_a_line_each_for_those_that_hold_f_back():
     result = meco.minimize(linear_program, [(0, 10)] * 2, budget=50, seed=1)
     assert str(result.limits).splitlines() == [
         "what f would fall by if a limit were eased:",
-        "  a  2 for each unit, 0.02 for 1 %",
-        "  c  1 for each unit, 0.01 for 1 %",
+        "  a  2 for each unit, 0.02 for 0.01 units",
+        "  c  1 for each unit, 0.01 for 0.01 units",
+        "(0.01 units are 1 % of the limit where it is written as value / limit - 1)",
     ]
+    bound = meco.minimize(lambda x: float(x[0] + x @ x), [(1, 2)], budget=30, seed=1)
+    assert str(bound.limits).splitlines()[1:] == ["  x1, lower bound  3 for each unit, 0.03 for 1 %"]
     free = meco.minimize(lambda x: (x @ x, [-1.0]), [(-1, 1)] * 2, budget=30, seed=1)
     assert str(free.limits) == "no limit holds f back"

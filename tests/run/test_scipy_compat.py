@@ -106,3 +106,13 @@ def test_a_callback_of_xk_gets_the_point_as_scipys_does():
 def test_who_looks_for_names_of_variables_is_told_where_they_are(keyword):
     with pytest.raises(TypeError, match=r'bounds=\{"width": \(0, 2, "mm"\)'):
         meco.minimize(lambda x: float(x @ x), [(-1, 1)] * 2, **{keyword: ["a", "b"]})
+
+
+def test_a_starting_point_in_the_place_of_the_bounds_is_told_where_it_belongs():
+    fun = lambda x: float(x @ x)  # noqa: E731
+    with pytest.raises(TypeError, match=r"minimize\(fun, bounds, ...\) got bounds twice.* points to begin at are x0="):
+        meco.minimize(fun, np.zeros(3), bounds=BOX)
+    with pytest.raises(InvalidInput, match="x0="):
+        meco.minimize(fun, np.zeros(3))
+    with pytest.raises(InvalidInput, match="got bounds twice"):
+        meco.Optimizer(BOX, bounds=BOX)

@@ -91,7 +91,7 @@ def _draw_key(y: float) -> str:
         f'<circle class="ring" stroke-width="2" cx="262" cy="8" r="5"/>{_text_element(274, 13, "by f+ν", "t", 15)}'
         f"{_text_element(360, 13, 'left is better; 1 is the best', 's', 15)}"
         f'<rect class="band" x="0" y="26" width="14" height="16"/>'
-        f"{_text_element(22, 40, 'critical difference: dots within it are not told apart from the first', 't', 15)}</g>"
+        f"{_text_element(22, 40, 'critical difference: dots within it may be level with the first', 't', 15)}</g>"
     )
 
 

@@ -63,7 +63,7 @@ def _best_of_ours(s: Standing) -> str:
 
 
 def suite_summary(suite: str) -> str:
-    """Who leads by each metric, where ours stand, what the critical difference tells apart, and how many runs."""
+    """Who leads by each metric, where ours stand, whose distance may be chance, and how many runs."""
     s = read_standing(suite)
     if s is None:
         return _not_run_note(suite)
@@ -77,23 +77,21 @@ def suite_summary(suite: str) -> str:
             + (f"; further down, by place, {join_words(ours)}." if ours else ".")
         )
     lines.append(
-        f"- {len(s.methods)} methods, {s.problems} problems: average ranks differ at the level of 0.05 where they are "
-        f"{s.difference:.2f} apart (Nemenyi). Feasibility first, {_describe_indistinct(s)} from {s.order(FIRST)[0]}."
+        f"- {len(s.methods)} methods, {s.problems} problems: average ranks closer than {s.difference:.2f} may differ "
+        f"by chance (Nemenyi, 0.05). Feasibility first, {_describe_level(s)}."
     )
     lines.append(f"- Runs on each problem: {_describe_run_counts(s)}.")
     return "\n".join(lines)
 
 
-def _describe_indistinct(s: Standing) -> str:
-    """Whom the critical difference does not tell apart from the first, in words."""
-    level = s.level(FIRST)
+def _describe_level(s: Standing) -> str:
+    """Which methods are closer to the first than the critical difference, in words."""
+    level, first = s.level(FIRST), s.order(FIRST)[0]
     if len(level) > 6:
-        return f"{len(level)} of the {len(s.methods) - 1} others are not told apart"
-    return (
-        f"only {join_words(level)} {'is' if len(level) == 1 else 'are'} not told apart"
-        if level
-        else "all others differ"
-    )
+        return f"{len(level)} of the {len(s.methods) - 1} others are that close to {first}"
+    if not level:
+        return f"none of the others is that close to {first}"
+    return f"only {join_words(level)} {'is' if len(level) == 1 else 'are'} that close to {first}"
 
 
 def _describe_run_counts(s: Standing) -> str:

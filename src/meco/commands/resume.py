@@ -104,6 +104,7 @@ def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: boo
     """
     source, method = run_json["source"], run_json["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
+    runs["benchmark"] = source.get("target") if names_a_file(str(source.get("target"))) else None
     cheap = source.get("cheap")
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None, cheap) if what]
     if assume_yes or not named or run_json.get("place") == folder_fingerprint(folder):

@@ -14,10 +14,11 @@ from meco.files.modules import file_digest, load_file, names_a_file
 from meco.files.schema import Maybe, check_form
 from meco.problems.suite import get_problem
 from meco.run.calling.command import Command
+from meco.variables import Variables
 
 
 class FileFunction:
-    """A function of a Python file, as in "problem.py:fun"."""
+    """A function of a Python file, as in "problem.py:fun", or a meco.Problem in it."""
 
     def __init__(self, path: str, name: str) -> None:
         """Execute the file; `source` is what run.json keeps and open_source() reads. Neither may be missing."""
@@ -25,10 +26,12 @@ class FileFunction:
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")
         self.module = load_file(file)
-        if not callable(getattr(self.module, name, None)):
-            own = [k for k, v in vars(self.module).items() if callable(v) and not k.startswith("_")]
-            raise UnknownName(f"function in {path}", name, own)
-        self.fun = getattr(self.module, name)
+        found = getattr(self.module, name, None)
+        if not callable(found) and not isinstance(found, Problem):
+            kinds = {k: callable(v) or isinstance(v, Problem) for k, v in vars(self.module).items()}
+            raise UnknownName(f"function in {path}", name, [k for k in kinds if kinds[k] and not k.startswith("_")])
+        self.problem = found if isinstance(found, Problem) else None
+        self.fun: Any = found if self.problem is None else self.problem.raw
         self.source: dict[str, Any] = {"kind": "file", "path": str(file), "function": name}
         self.__qualname__ = name
 
@@ -37,7 +40,9 @@ class FileFunction:
 
     @property
     def bounds(self) -> Any:
-        """Bounds that the file declares, or None."""
+        """Bounds that the file declares, or None; those of a problem are its own."""
+        if self.problem is not None:
+            return Variables.of(self.problem.lower, self.problem.upper, self.problem.integrality)
         return getattr(self.module, "bounds", None)
 
     @property

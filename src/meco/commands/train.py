@@ -1,4 +1,4 @@
-"""meco train: train policies of MeCO as the paper does, one or many in lockstep."""
+"""meco train: train policies of MeCO (paper), one or many at once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from typing import Any
 from meco.core.progress_line import ProgressLine
 from meco.core.signals import note_signals
 from meco.errors import InvalidInput, MecoError, load_extra
-from meco.files.modules import names_a_file
+from meco.files.modules import file_digest, names_a_file, split_file_name
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
 from meco.learn.paper.presets import PRESETS, configs_for_seeds, leave_one_out_configs, problems_without, select_configs
 from meco.learn.paper.training_record import write_policy_and_log
 from meco.policies.store import SUFFIX, load_policy
+from meco.problems.suite import get_problem
 
-TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
+TASK_OPTIONS = (
+    "suite",
+    "problem",
+    "dim",
+    "leave_one_out",
+    "holdout",
+    "name",
+)  # options that say what to train, as a preset does
 EXIT_STOPPED = 130  # exit code after a clean stop that can be continued
 # options with a value that do not change the policy
 OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds", "--together")
@@ -33,7 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to train")
     what.add_argument("--preset", help=f"a training of the paper: {', '.join(PRESETS)}")
     what.add_argument("--suite", help="problems to train on (default: cec2017)")
-    what.add_argument("--dim", type=int, help="number of variables (default: 10)")
+    what.add_argument(
+        "--problem",
+        nargs="+",
+        metavar="NAME",
+        help="problems of the suite, or your own: file.py:name, a meco.Problem or a function of D that makes one",
+    )
+    what.add_argument("--dim", type=int, help="number of variables (default: that of your own problems, else 10)")
     what.add_argument(
         "--leave-one-out", action="store_true", default=None, help="a policy per problem, trained on all the others"
     )
@@ -118,6 +132,8 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
         if given:
             raise InvalidInput(f"a preset says what to train; leave out {given[0]}")
         return partial(_read_preset, args.preset)
+    if args.problem:
+        return _train_on_problems(args)
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
@@ -125,6 +141,28 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
     problems = problems_without(suite, args.holdout or ())
     task = TaskSettings(suite, dim, problems)
     return lambda seed: [TrainingConfig(name, task, seed=seed)]
+
+
+def _train_on_problems(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
+    """What makes the training of a seed on named problems; files of one's own are executed, and their D must agree."""
+    given = [f"--{name.replace('_', '-')}" for name in ("leave_one_out", "holdout") if getattr(args, name) is not None]
+    if given:
+        raise InvalidInput(f"--problem says what to train on; leave out {given[0]}")
+    problems = tuple(_name_version(name) for name in args.problem)
+    own = [name for name in problems if names_a_file(name)]
+    sizes = {name: get_problem(name, args.dim).dim for name in own}
+    if len(set(sizes.values())) > 1:
+        said = ", ".join(f"{name} {dim}" for name, dim in zip(args.problem, sizes.values()))
+        raise InvalidInput(f"a policy is trained on problems of equal D; variables of {said}")
+    dim = next(iter(sizes.values()), 10 if args.dim is None else args.dim)
+    label = Path(split_file_name(own[0])[0]).stem if own else args.suite or "cec2017"
+    task = TaskSettings(args.suite or "cec2017", dim, problems)
+    return lambda seed: [TrainingConfig(args.name or f"{label}-{dim}d", task, seed=seed)]
+
+
+def _name_version(name: str) -> str:
+    """A name in a file with the version of that file, so that no training goes on with an edited one."""
+    return f"{name}@{file_digest(split_file_name(name)[0])}" if names_a_file(name) and "@" not in name else name
 
 
 def _read_preset(name: str, seed: int) -> list[TrainingConfig]:

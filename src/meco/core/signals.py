@@ -13,7 +13,8 @@ from typing import Any
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 REPEAT_SECONDS = 0.3  # seconds within which a second signal is the first one again
 EXIT_SECONDS = 5.0  # seconds for which nothing disturbs the way out that a signal has begun
-_heard_at = float("-inf")  # when a signal was last noted
+NEVER = float("-inf")
+_way_out_begun = NEVER  # when a signal last ended work
 
 
 @contextmanager
@@ -24,23 +25,28 @@ def note_signals(
 
     Gives a function that tells whether one came. message is written to standard error when the first one comes. Only
     while that one is pending, not acted on yet, can a later one do more, and not at once: `timeout` and terminals send
-    the same signal twice.
+    the same signal twice. For the same reason the end of the block waits until such a second one would have come.
     """
     heard: list[float] = []
+    ended = False
 
     def note(number: int, frame: Any) -> None:
-        global _heard_at
         heard.append(time.monotonic())
-        _heard_at = heard[0]
         if len(heard) > 1:
-            if heard[-1] - heard[0] > REPEAT_SECONDS and pending():
+            if heard[-1] - heard[0] > REPEAT_SECONDS and pending() and not ended:
                 raise KeyboardInterrupt
         elif message:
             with suppress(OSError):
                 os.write(2, f"{message}\n".encode())
 
     with _install_handler(signals, note):
-        yield lambda: bool(heard)
+        try:
+            yield lambda: bool(heard)
+        finally:
+            ended = True
+            if heard:
+                _begin_way_out()
+                time.sleep(max(0.0, heard[0] + REPEAT_SECONDS - time.monotonic()))
 
 
 @contextmanager
@@ -67,23 +73,24 @@ def treat_sigterm_as_interrupt() -> Iterator[None]:
     Where a signal has already ended the work, the result is on its way out, and later signals leave it alone:
     this is for a command, after which its process ends.
     """
+    global _way_out_begun
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    heard = STOP_SIGNALS if usual else (signal.SIGTERM,)
-    try:
-        with _install_handler(heard, _interrupt):
-            yield
-    finally:
-        if time.monotonic() - _heard_at <= EXIT_SECONDS and threading.current_thread() is threading.main_thread():
-            for number in heard:
-                signal.signal(number, signal.SIG_IGN)
+    _way_out_begun = NEVER  # whatever ended an earlier command
+    with _install_handler(STOP_SIGNALS if usual else (signal.SIGTERM,), _interrupt, lambda: _way_out_begun > NEVER):
+        yield
 
 
 def _interrupt(number: int, frame: Any) -> None:
     """A handler that interrupts, unless an earlier signal has already begun to end the work."""
-    global _heard_at
-    if time.monotonic() - _heard_at > EXIT_SECONDS:
-        _heard_at = time.monotonic()
+    if time.monotonic() - _way_out_begun > EXIT_SECONDS:
+        _begin_way_out()
         raise KeyboardInterrupt
+
+
+def _begin_way_out() -> None:
+    """Remember that a signal ends the work from now on."""
+    global _way_out_begun
+    _way_out_begun = time.monotonic()
 
 
 def interrupt_signals() -> tuple[int, ...]:
@@ -94,14 +101,24 @@ def interrupt_signals() -> tuple[int, ...]:
 
 
 @contextmanager
-def _install_handler(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes."""
+def _install_handler(
+    signals: Sequence[int], handler: Callable[[int, Any], None], ignore_later: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes.
+
+    Afterwards each signal has its handler of before, or none where ignore_later() says so: at once, without a moment in
+    which the one of before could hear it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in signals}
+    before: dict[int, Any] = {}
     try:
+        for number in signals:  # a signal may interrupt this too
+            before[number] = signal.getsignal(number)
+            signal.signal(number, handler)
         yield
     finally:
+        ignored = ignore_later()
         for number, old in before.items():
-            signal.signal(number, old)
+            signal.signal(number, signal.SIG_IGN if ignored else old)

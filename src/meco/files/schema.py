@@ -45,8 +45,10 @@ def read_json(path: Path, largest: int = LARGEST_JSON_BYTES) -> Any:
         raise DamagedFile(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
-    """What a JSON text holds; other text is a DamagedFile, which calls it `where`."""
+def parse_json(text: Any, where: str) -> Any:
+    """What a JSON text, str or bytes, holds; anything else is a DamagedFile, which calls it `where`."""
+    if not isinstance(text, (str, bytes)):  # a column of a table may hold anything
+        raise DamagedFile(f"{where} is not a JSON text: it is {type(text).__name__}")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, thousands of digits, or absurdly deep

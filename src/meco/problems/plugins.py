@@ -7,6 +7,7 @@ from typing import Any
 from meco.core.problem import Problem
 from meco.core.registry import Registry
 from meco.errors import InvalidInput
+from meco.files.modules import names_a_file
 
 
 def _check_plugin(plugin: Any) -> Any:
@@ -16,18 +17,29 @@ def _check_plugin(plugin: Any) -> Any:
     raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {plugin!r:.60}")
 
 
+_WANTED = (
+    "{} must be a meco.Problem, which @meco.problem(name, bounds) makes of a formula, or a function of D that makes one"
+)
 PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_check_plugin)
 
 
 def make_problem(name: str, dim: int | None = None) -> Problem:
     """A problem of a plug-in; of a function that makes problems, the one with that many variables.
 
-    Loads the plug-in. One that gives no meco.Problem, or another D, is an error.
+    Loads the plug-in, or executes the file that the name is of. What gives no meco.Problem, or another D, is an error.
     """
     found = PLUGINS[name]
-    problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)
+    try:
+        problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)
+    except Exception as error:
+        if not names_a_file(name):
+            raise
+        raise InvalidInput(
+            f"{_WANTED.format(name)}; called with D it raises {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(problem, Problem):
-        raise InvalidInput(f"the plug-in {name} must give a meco.Problem; it gives {type(problem).__name__}")
+        wanted = _WANTED.format(name) if names_a_file(name) else f"the plug-in {name} must give a meco.Problem"
+        raise InvalidInput(f"{wanted}; it gives {type(problem).__name__}")
     if dim is not None and dim != problem.dim:
         raise InvalidInput(f"{name} has {problem.dim} variables; dim={dim} is not defined for it")
     return problem

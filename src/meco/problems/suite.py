@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
+from meco.files.modules import names_a_file
 from meco.problems.generated.families import SETS, first_problem_names, parse_name, problem_name
 from meco.problems.plugins import PLUGINS
 
@@ -111,7 +112,7 @@ def find_problem_module(name: str) -> tuple[ProblemModule, str]:
         for exact in family.names:
             if exact.lower() == first:
                 return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
-    if name in PLUGINS:
+    if names_a_file(str(name)) or name in PLUGINS:  # what a file does not have is said by the registry
         return ProblemModule("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
     if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
         family, exact = find_problem_module(str(name)[: -len(UNITS_SUFFIX)])

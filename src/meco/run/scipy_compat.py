@@ -51,13 +51,26 @@ class UnknownKeyword(UnknownName, TypeError):
             self.args = (f"{function} has no keyword {name!r}: {ADVICE[name]}",)
 
 
+class RepeatedArgument(InvalidInput, TypeError):
+    """An argument that was given by place and by name; SciPy's minimize() has x0 where this one has bounds."""
+
+    def __init__(self, function: str, name: str, known: list[str]) -> None:
+        order = ", ".join(known[:2])
+        hint = "; points to begin at are x0=" if "x0" in known else ""
+        super().__init__(f"{function}({order}, ...) got {name} twice, by its place and by name{hint}")
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def explain_unknown_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name."""
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name.
+
+    So does an argument that is given twice.
+    """
+    places = list(inspect.signature(function).parameters)
+    known = [name for name in places if name != "self"]
     label = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
@@ -65,6 +78,8 @@ def explain_unknown_keywords(function: Callable[P, R]) -> Callable[P, R]:
         for name in kwargs:
             if name not in known:
                 raise UnknownKeyword(label, name, known)
+            if name in places[: len(args)]:
+                raise RepeatedArgument(label, name, known)
         return function(*args, **kwargs)
 
     return checked

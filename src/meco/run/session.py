@@ -11,7 +11,6 @@ import numpy as np
 from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
-from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
@@ -159,16 +158,15 @@ class Session:
             budget=request.budget,
             seed=request.seed,
         )
-        with self._listen_to_signals():
-            try:
-                with closing(self):
-                    with self._note_ending():
-                        if not self._known_point_ends_run():
-                            self.search()
-                    return self._finish()
-            except BaseException as error:  # of the search, or of the folder that could not be closed
-                self._attach_result(error)
-                raise
+        try:
+            with closing(self):
+                with self._note_ending():
+                    if not self._known_point_ends_run():
+                        self.search()
+                return self._finish()
+        except BaseException as error:  # of the search, or of the folder that could not be closed
+            self._attach_result(error)
+            raise
 
     @contextmanager
     def _note_ending(self) -> Iterator[None]:
@@ -184,7 +182,7 @@ class Session:
             self.stopping.close()
 
     def close(self) -> None:
-        """Let go of workers and files, while signals are still heard here."""
+        """Let go of workers and files."""
         try:
             self.backend.close()
         finally:
@@ -210,14 +208,6 @@ class Session:
             self.folder.write_result(self.log, result.summary())
         log_event("info", result.message, nfev=result.nfev, fun=result.fun, feasible=result.feasible)
         return result
-
-    @contextmanager
-    def _listen_to_signals(self) -> Iterator[None]:
-        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
-        say = "meco: stopping after the evaluation that is under way; once more to abandon it"
-        with note_signals(interrupt_signals(), say, pending=lambda: self.stopping.reason is None) as interrupted:
-            self.stopping.watch_signals(interrupted)
-            yield
 
     def search(self) -> None:
         """Iterate; where the constraints turn out to be others, begin again with what is known by then."""

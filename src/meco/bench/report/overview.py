@@ -125,11 +125,11 @@ def compose_sentence(seen: Sequence[Standing]) -> str:
 
 
 def _describe_loss(s: Standing) -> str:
-    """Who is first where the default is not, and whether the critical difference tells them apart."""
+    """Who is first where the default is not, and whether the critical difference shows that this is no chance."""
     best = s.order()[0]
     behind = s.ranks["first"][DEFAULT] - s.ranks["first"][best]
-    apart = "" if np.isnan(s.difference) else ", told apart" if behind > s.difference else ", not told apart"
-    return f"behind {NAMES.get(best, best)} on {s.title}{apart}"
+    sure = "" if np.isnan(s.difference) else "" if behind > s.difference else " (may be chance)"
+    return f"behind {NAMES.get(best, best)} on {s.title}{sure}"
 
 
 def _make_table(seen: Sequence[Standing], shown: Sequence[str]) -> Table:
@@ -151,8 +151,8 @@ def _make_table(seen: Sequence[Standing], shown: Sequence[str]) -> Table:
     foot = [Cell("critical difference"), *(Cell(f"{s.difference:.1f}") for s in seen)]
     size = [Cell("problems, methods"), *(Cell(f"{len(s.results.cases)}, {len(s.ranks['first'])}") for s in seen)]
     caption = (
-        "Average rank, feasibility first, then by f+ν, and the share of feasible runs; 1 is best. Ranks nearer than "
-        "the critical difference are not told apart (Nemenyi, 0.05). Everyone is in the tables below."
+        "Average rank, feasibility first, then by f+ν, and the share of feasible runs; 1 is best. Ranks closer than "
+        "the critical difference may differ by chance (Nemenyi, 0.05). Everyone is in the tables below."
     )
     return Table("suites", "Average ranks on the suites", columns, rows, caption, [size, foot])
 

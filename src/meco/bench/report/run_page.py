@@ -192,7 +192,7 @@ def _limit_table(result: Any) -> Table | None:
     columns = [
         Column("Limit", head=True),
         Column("f falls by, for each unit"),
-        Column("for 1 %"),
+        Column("for 1 %, or 0.01 units"),
         Column("", left=True),
     ]
     rows = []
@@ -205,8 +205,8 @@ def _limit_table(result: Any) -> Table | None:
         rows.append([Cell(limit.label, limit.label), *shown, Cell(note)])
     caption = (
         "What easing a limit would bring, to first order (Lagrange multipliers). 1 % is of the bound, or of its range "
-        "where the bound is 0. Of a constraint it is 0.01 units: 1 % of the limit where it is written as value / limit "
-        "− 1; of one written as value − limit, multiply the price of a unit by 1 % of the limit. "
+        "where the bound is 0. For a constraint it is 0.01 units: 1 % of the limit where it is written as "
+        "value / limit − 1; for one written as value − limit, multiply the price of a unit by 1 % of the limit. "
         "Limits that are not listed do not hold f back."
     )
     return Table("limits", "What the limits cost", columns, rows, caption)

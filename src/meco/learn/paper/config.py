@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from meco.errors import InvalidInput, UnknownName
+from meco.files.modules import names_a_file
 from meco.learn.paper.reward import REWARDS
 from meco.learn.settings import Settings
 from meco.policies.network import Q_OUTPUTS
@@ -17,7 +18,7 @@ INSTANCES = ("paper", "official", "random")
 
 @dataclass(frozen=True)
 class TaskSettings(Settings):
-    """The problems to train on; all of the suite unless some are named."""
+    """The problems to train on; all of the suite unless some are named, of it or of a file: "mine.py:name"."""
 
     suite: str = "cec2017"
     dim: int = 10
@@ -32,12 +33,17 @@ class TaskSettings(Settings):
         super().__post_init__()
         known = SUITES[self.suite]
         for name in self.problems:
-            if name not in known:
+            if name not in known and not names_a_file(name):
                 raise UnknownName("training problem", name, known)
         names = tuple(self.problems) or tuple(known)
         object.__setattr__(self, "problems", names)
         if len(set(names)) < len(names):
             raise InvalidInput(f"each training problem counts once; got {', '.join(names)}")
+
+    @property
+    def source(self) -> str:
+        """Where the problems come from, in a word: the suite, or "own"."""
+        return "own" if any(names_a_file(name) for name in self.problems) else self.suite
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def write_policy_and_log(
     text = log_text(config, trained.rows).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     metadata = {
-        **{name: settings[name] for name in ("suite", "dim", "seed", "decoder", "q_output", "problems")},
+        "suite": config.task.source,
+        **{name: settings[name] for name in ("dim", "seed", "decoder", "q_output", "problems")},
         "command": command,
         "commit": source_commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
@@ -74,7 +75,7 @@ def draw_log(path: Path | str, picture: Path | str) -> None:
     Writes the picture, whose suffix says in which format.
     """
     config, rows = read_log(path)
-    title = f"{config.name}: {len(config.task.problems)} problems of {config.task.suite}, D = {config.task.dim}"
+    title = f"{config.name}: {len(config.task.problems)} problems ({config.task.source}), D = {config.task.dim}"
     columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
     figure = training_figure(
         title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)

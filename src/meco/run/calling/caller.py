@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from meco.core.evaluator import BudgetSpent
+from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
 from meco.run.calling.answers import FAULT_MESSAGES, Answer, EvaluationFailed, Fault
@@ -63,9 +64,12 @@ class Stopping:
         self.reason: str | None = None
         self.detail = ""
 
-    def watch_signals(self, interrupted: Callable[[], bool]) -> None:
-        """Let this say, from now on, whether a signal came."""
-        self._interrupted = interrupted
+    @contextmanager
+    def listen_to_signals(self) -> Iterator[None]:
+        """Ctrl-C is noted in the block, and acted on between two calls; a second one also ends the call at hand."""
+        say = "meco: stopping after the evaluation that is under way; once more to abandon it"
+        with note_signals(interrupt_signals(), say, pending=lambda: self.reason is None) as self._interrupted:
+            yield
 
     @property
     def interrupted(self) -> bool:
