@@ -28,7 +28,7 @@ def time_campaign(runs: int, workers: int) -> tuple[float, str]:
         with ResultStore.open_campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
-            digest = store.contents().digest
+            digest = store.read_contents().digest
         crew.close()
     return spent, digest
 

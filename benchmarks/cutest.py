@@ -57,7 +57,7 @@ class Counter:
 
     def __init__(self, problem: Problem, budget: int, as_stated: bool = False) -> None:
         self.problem, self.budget = problem, budget
-        self.lower, self.upper = s2mpj.true_bounds(problem.name) if as_stated else (problem.lower, problem.upper)
+        self.lower, self.upper = s2mpj.read_true_bounds(problem.name) if as_stated else (problem.lower, problem.upper)
         self.known: dict[bytes, tuple[float, np.ndarray, np.ndarray]] = {}
         self.best: list[float] = []  # least feasible f after each evaluation; inf before there is one
 

@@ -58,7 +58,7 @@ def print_device_rates(method: str, dim: int, runs: int, device: str, plain: boo
         run_batch(method, batch, budget, DeviceStreams(1, len(batch), device))
         torch.cuda.synchronize()
 
-    with fusing(not plain):
+    with fusing(on=not plain):
         start = time.perf_counter()
         batch_of(200)  # a few generations, which compile all there is
         warm = time.perf_counter() - start

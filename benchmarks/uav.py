@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 
 from _side_by_side import medians
-from meco.problems.uav.flight_model import MISSION_DIM, MISSION_NAMES, mission_formula
+from meco.problems.uav.flight_model import MISSION_DIM, MISSION_NAMES, make_mission_formula
 from meco.problems.uav.mission import Mission, load_mission
 
 POPULATION = 200
@@ -50,7 +50,7 @@ def main() -> None:
         mission = load_mission(name)
         x = np.random.default_rng(0).random((POPULATION, MISSION_DIM)) * mission.problem().upper
         formulas = {
-            kind: mission_formula(mission.start, mission.end, mission.sensors, obstacles, mission.parameters)
+            kind: make_mission_formula(mission.start, mission.end, mission.sensors, obstacles, mission.parameters)
             for kind, obstacles in {
                 "ours": mission.obstacles,
                 "shapely": ShapelyObstacles(mission, sift=False),

@@ -6,7 +6,7 @@ import meco
 from meco.core.engine import Task
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.figures.contours import contour_segments
+from meco.figures.contours import find_contour_segments
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Line, Panel, Strokes
 from meco.tr.engine import TrustRegion
@@ -30,10 +30,10 @@ while evaluator.left:
         both = ((problem.raw(plane)[0], MUTED, 0.4), (models[..., 0], 1, 0.8))  # f, and its model
         levels = [(models[..., 1] + problem.raw(centre)[1], 0.0, 0, 2.0)]  # model of g = 0
         levels += [(f, v, s, w) for f, s, w in both for v in np.linspace(f.min(), 1, 12)]
-        marks = [Strokes(*contour_segments(grid, grid, f, v), s, w) for f, v, s, w in levels]
+        marks = [Strokes(*find_contour_segments(grid, grid, f, v), s, w) for f, v, s, w in levels]
         corners = np.clip(centre + delta * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]), 0, 1)
         marks += [Line(*corners.T, 2), Line(*np.stack([centre, x[0, 0]]).T, 3, width=3.0)]
         panels.append(Panel(f"Iteration {engine.generation}", marks, axis, axis, (240, 0), equal=True))
-    loop.complete(x)
+    loop.evaluate_and_tell(x)
 Figure("steps", "Steps", panels, small=True).save("trust_region_steps.svg")
 print(evaluator.results("TR", [1])[0])

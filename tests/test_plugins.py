@@ -15,7 +15,7 @@ from meco.core.registry import Registry
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import FeasibilityFirst
-from meco.testing import Recorded
+from meco.testing import RecordingProblem
 
 MINE = """
 import numpy as np
@@ -171,7 +171,7 @@ def test_runs_of_a_method_that_models_functions_share_their_numbers_of_constrain
         seen.append((task.rng.runs, task.n_ineq, task.n_eq))
         return Shade(task, rule=FeasibilityFirst())
 
-    problems = [Recorded(kind=kind).problem for kind in ("none", "mixed", "none", "mixed", "equal")]
+    problems = [RecordingProblem(kind=kind).problem for kind in ("none", "mixed", "none", "mixed", "equal")]
     results = meco.solve(meco.MethodRecord(build, "models", models_functions=True), problems, 60, [5, 6, 7, 8, 9])
     assert seen == [(2, 0, 0), (2, 2, 1), (1, 0, 2)]
     assert [(r.run.problem, r.run.seed) for r in results] == [(p.name, s) for p, s in zip(problems, (5, 6, 7, 8, 9))]

@@ -17,7 +17,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.figures.contours import contour_segments
+from meco.figures.contours import find_contour_segments
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, Outline, Panel, Segment, Spot, Strokes
 from meco.tr.engine import TrustRegion
@@ -86,7 +86,7 @@ def search() -> list[Shot]:
         asked = loop.ask()
         if engine.generation:
             shots.append(Shot(engine, points, asked[0, 0]))
-        loop.complete(asked)
+        loop.evaluate_and_tell(asked)
         points = np.concatenate([points, asked[0]])
     return shots
 
@@ -96,12 +96,12 @@ Axes = tuple[np.ndarray, np.ndarray]  # grids of both variables
 
 def lines(axes: Axes, values: np.ndarray, levels: Iterable[float], series: int, width: float) -> list[Mark]:
     """Level lines."""
-    return [Strokes(*contour_segments(*axes, values, float(level)), series, width) for level in levels]
+    return [Strokes(*find_contour_segments(*axes, values, float(level)), series, width) for level in levels]
 
 
 def curve(axes: Axes, values: np.ndarray, level: float, series: int, dash: str = "", width: float = 2.2) -> Line:
     """The one level line of values that fall or rise along it, from left to right."""
-    x, y = (ends.ravel() for ends in contour_segments(*axes, values, level))
+    x, y = (ends.ravel() for ends in find_contour_segments(*axes, values, level))
     order = np.argsort(x)
     return Line(x[order], y[order], series, width=width, dash=dash)
 

@@ -15,12 +15,12 @@ import numpy as np
 
 import meco
 from meco.bench.report import curves, heatmaps, result_figures
-from meco.bench.report.campaign_report import known_experiments
+from meco.bench.report.campaign_report import list_known_experiments
 from meco.bench.report.headline import compose_headline
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import read_results
 from meco.figures.figure import Figure
-from meco.figures.mission_figure import missions_figure
+from meco.figures.mission_figure import make_missions_figure
 from meco.figures.panel import Axis, Panel, Tile
 from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.mission import load_mission
@@ -56,7 +56,7 @@ def draw_mission() -> bytes:
 
 def draw_missions() -> bytes:
     """The sixteen missions with their best known flights."""
-    return missions_figure([load_mission(name) for name in MISSION_NAMES]).to_svg().encode()
+    return make_missions_figure([load_mission(name) for name in MISSION_NAMES]).to_svg().encode()
 
 
 def draw_trust_region() -> bytes:
@@ -71,7 +71,7 @@ def draw_trust_region() -> bytes:
 def _paper_results(name: str) -> RunArrays:
     """The runs of one of the paper's experiments, with the colours of the report."""
     results, palette = read_results(ROOT / "results"), result_figures.Palette()
-    found = {e.name: e for e in known_experiments(results)}[name]
+    found = {e.name: e for e in list_known_experiments(results)}[name]
     sets = [RunArrays.from_store(results, found, dim) for dim in found.dims]
     object.__setattr__(sets[0], "slots", palette.assign_slots(sets))
     return sets[0]
@@ -86,12 +86,12 @@ def draw_ranks() -> bytes:
 
 def draw_convergence() -> bytes:
     """Gap and violation left over the evaluations."""
-    return curves.progress_figure(_paper_results("table1")).to_svg().encode()
+    return curves.make_progress_figure(_paper_results("table1")).to_svg().encode()
 
 
 def draw_feasible_shares() -> bytes:
     """Feasible runs of every method on every function."""
-    return heatmaps.feasibility_figure(_paper_results("table1")).to_svg().encode()
+    return heatmaps.make_feasibility_figure(_paper_results("table1")).to_svg().encode()
 
 
 def draw_comparison() -> bytes:

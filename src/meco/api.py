@@ -100,9 +100,9 @@ def minimize(
             "budget": budget, "seed": seed, "method": method, "tolerances": tolerances, "noise": noise,
         }  # fmt: skip
         if saved is not None and saved.resume:
-            asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
+            asked, pool, on_error = _fill_defaults_from_folder(saved, asked, pool, on_error)
         request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
-        separate = _read_separate(constraints, request.variables)
+        separate = _read_separate_constraints(constraints, request.variables)
         if separate or request.keep_feasible:
             from meco.run.hard_constraints import add_hard_constraints
 
@@ -111,7 +111,7 @@ def minimize(
         if free:
             from meco.run.cheap_constraints import add_cheap_constraints
 
-            request = add_cheap_constraints(request, free, pool.vectorized)
+            request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:
             raise InvalidInput(
@@ -123,12 +123,12 @@ def minimize(
             folder = None
             if saved is not None:
                 inputs = request.describe_inputs() | {
-                    "fun": _function_name(fun),
+                    "fun": _find_function_name(fun),
                     "on_error": on_error,
                     "asynchronous": pool.asynchronous,
                 }
                 folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
-            session = (_async_session_class(request, backend) if pool.asynchronous else Session)(
+            session = (_find_async_session_class(request, backend) if pool.asynchronous else Session)(
                 request,
                 backend,
                 stopping,
@@ -140,7 +140,7 @@ def minimize(
             return session.run()
 
 
-def _fill_from_folder(
+def _fill_defaults_from_folder(
     saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any
 ) -> tuple[dict[str, Any], Workers, Any]:
     """What is asked for, workers and on_error: what a resumed run recorded wherever the caller left the default."""
@@ -161,7 +161,7 @@ def _fill_from_folder(
     return asked, pool, before.get("on_error") if on_error is None else on_error
 
 
-def _read_separate(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+def _read_separate_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
     """Constraints that were given beside the function; their module is loaded only where there are any."""
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
         return ()
@@ -188,7 +188,7 @@ def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
     return choose_backend(pool, call, request.options.get("batch"))
 
 
-def _async_session_class(request: Request, backend: Backend) -> type[Session]:
+def _find_async_session_class(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
     from meco.run.async_search import check_asynchronous
     from meco.run.async_session import AsyncSession
@@ -199,7 +199,7 @@ def _async_session_class(request: Request, backend: Backend) -> type[Session]:
     return AsyncSession
 
 
-def _function_name(fun: Any) -> str:
+def _find_function_name(fun: Any) -> str:
     """What a function calls itself: run folders keep it, and a resumed run must have the same."""
     while hasattr(fun, "func"):  # functools.partial
         fun = fun.func

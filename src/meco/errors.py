@@ -69,7 +69,7 @@ class CannotWrite(MecoError, OSError):
         return str(self.args[0])
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like this one, if any is like it; a common beginning settles ties."""
     wanted = name.lower()
 
@@ -83,7 +83,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def _suggest_names(name: str, known: list[str]) -> str:
     """What to say of the known names: the nearest one, or the first dozen."""
-    near = nearest(name, known)
+    near = nearest_name(name, known)
     if near is not None:
         return f"did you mean {near!r}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")

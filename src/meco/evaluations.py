@@ -93,6 +93,6 @@ class Evaluations:
         }
         return Evaluations(**made)
 
-    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
+    def to_evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)

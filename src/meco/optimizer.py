@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from meco.core.arrays import to_numpy
-from meco.core.capabilities import Cooperation, offered
+from meco.core.capabilities import Cooperation, find_capability
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
@@ -17,13 +17,13 @@ from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, check_asynchronous
-from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
+from meco.run.calling.answers import Answer, Fault, check_finite, make_failed_answer
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
     can_save_search,
     capture_search,
-    fingerprint,
+    fingerprint_inputs,
     make_record,
     restore_search,
     unpack_state,
@@ -171,34 +171,35 @@ class Optimizer:
             raise InvalidInput("se must be finite numbers, 0 or more")
         numbers = self._find_numbers(points)
         if self.request.cheap is not None:
-            more = self.request.cheap.values.parts(points)
+            more = self.request.cheap.values.split_values(points)
             g, h = (np.concatenate(pair, axis=1) for pair in zip((g, h), more))
             errors = _widen_errors(errors, p, *more)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
             point = self._outstanding.pop(number)
-            self.log.add_answer(*self._make_entry(number, point, values, bool(lost[k]), errors[k]))
+            self.log.add_answer(*self._make_entry(number, point, values, lost=bool(lost[k]), errors=errors[k]))
         for number in numbers:
             self._search.accept_answer(number)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
         """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
-        cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
+        cooperation, evaluator = find_capability(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
             known = PriorEvaluations(x, f, g, h)
-            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.resolve_tolerances(self.log)))
+            ev = known.to_evaluation(*self.request.resolve_tolerances(self.log))
+            cooperation.learn(evaluator.box.pin(x)[None], ev)
 
     def diversify(self, u: float) -> None:
         """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
-        cooperation = offered(self._search.loop.engine, Cooperation)
+        cooperation = find_capability(self._search.loop.engine, Cooperation)
         if cooperation is not None and self.nit:
             cooperation.diversify(np.array([u]))
 
     def _make_entry(
-        self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool, errors: np.ndarray
+        self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], *, lost: bool, errors: np.ndarray
     ) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
-        answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
+        answer = make_failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
         g_names, h_names = _name_constraints(self.request, self._told_counts)
         answer = answer._replace(g_names=g_names, h_names=h_names)
         if answer.fault is Fault.NONE and not np.isnan(errors).any():
@@ -258,8 +259,8 @@ class Optimizer:
         memory, covered, nit = self._search.saved
         record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
-            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.describe_inputs()), "")
-            state["search"] = np.frombuffer(saved.pack(), dtype=np.uint8)
+            saved = SearchState(record, covered, nit, 0, fingerprint_inputs(self.request.describe_inputs()), "")
+            state["search"] = np.frombuffer(saved.to_bytes(), dtype=np.uint8)
         return state
 
     @classmethod
@@ -303,7 +304,7 @@ class Optimizer:
         """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
-        search.replay([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
+        search.replay_answers([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
         search.restore_numbering({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
             self._outstanding[n] = x
@@ -336,12 +337,13 @@ class Optimizer:
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
         """The k-th of the answers that were told, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
-        return self._make_entry(int(told.number[k]), told.x[k], values, bool(told.lost[k]), told.errors[k])[0]
+        lost, errors = bool(told.lost[k]), told.errors[k]
+        return self._make_entry(int(told.number[k]), told.x[k], values, lost=lost, errors=errors)[0]
 
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
         """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
-        if state is None or state.fingerprint != fingerprint(self.request.describe_inputs()):
+        if state is None or state.fingerprint != fingerprint_inputs(self.request.describe_inputs()):
             return 0
         log, count = EvaluationLog(self.request.budget), state.covered
         if not np.array_equal(told.number[:count], np.arange(count)):
@@ -410,7 +412,7 @@ class GenerationSearch:
 
     def _tell_generation(self) -> None:
         """Hand a complete generation to the engine."""
-        self.loop.complete(self._unit)
+        self.loop.evaluate_and_tell(self._unit)
         self.nit += 1
         self.log.check_constraints()
         self._save_state()
@@ -428,7 +430,7 @@ def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
     from meco.run.cheap_constraints import add_cheap_constraints, read_cheap
 
     free = read_cheap(cheap, request.variables)
-    return add_cheap_constraints(request, free, pool.vectorized) if free else request
+    return add_cheap_constraints(request, free, vectorized=pool.vectorized) if free else request
 
 
 def _name_constraints(request: Request, told: tuple[int, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -42,7 +42,7 @@ def read_real(value: Any, name: str) -> float:
     return number
 
 
-def read_seconds(value: Any, name: str, positive: bool = False) -> float:
+def read_seconds(value: Any, name: str, *, positive: bool = False) -> float:
     """A length of time; infinity is one."""
     try:
         number = read_real(value, name)

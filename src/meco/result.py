@@ -250,10 +250,10 @@ class Result(Mapping[str, Any]):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
-        from meco.figures.run_figure import run_figure
+        from meco.figures.run_figure import make_run_figure
 
         self._require_evaluations()
-        figure = run_figure(self)
+        figure = make_run_figure(self)
         if path is not None:
             figure.save(path)
         return figure

@@ -28,11 +28,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.api import minimize
 from meco.batch_solve import solve
 from meco.core.batching import ProblemBatch
-from meco.core.capabilities import InfiniteBounds, SavedState, offered
+from meco.core.capabilities import InfiniteBounds, SavedState, find_capability
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import capture, flatten, restore
+from meco.core.memory import capture_state, flatten_state, restore_state
 from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.errors import MecoError
@@ -70,7 +70,7 @@ def paper_metrics(result: Result) -> PaperMetrics:
     return result.paper
 
 
-class Recorded:
+class RecordingProblem:
     """A problem that remembers every point it was asked for.
 
     kind says which constraints there are; holes is the share of the box where the formula gives nothing.
@@ -116,14 +116,14 @@ class Recorded:
 def spends_the_budget_exactly(subject: Subject) -> None:
     """Nothing is called behind the evaluator's back, and nothing is left over."""
     for budget in {min(budget, subject.budget) for budget in (1, 7, 53)}:
-        recorded = Recorded(dim=2)
+        recorded = RecordingProblem(dim=2)
         result = subject.solve(recorded.problem, budget)[0]
         assert result.nfev == len(recorded.asked) == budget, f"{len(recorded.asked)} points for a budget of {budget}"
 
 
 def stays_in_the_box(subject: Subject) -> None:
     """Every evaluated point lies within the bounds."""
-    recorded = Recorded()
+    recorded = RecordingProblem()
     subject.solve(recorded.problem)
     assert np.all(recorded.asked >= recorded.problem.lower), "a point lies below the box"
     assert np.all(recorded.asked <= recorded.problem.upper), "a point lies above the box"
@@ -132,7 +132,7 @@ def stays_in_the_box(subject: Subject) -> None:
 def reports_the_best_point(subject: Subject) -> None:
     """The result is the best of all evaluated points, under both metrics, also where a third of them fail."""
     for holes in (0.0, 0.3):
-        recorded = Recorded(holes=holes)
+        recorded = RecordingProblem(holes=holes)
         result = subject.solve(recorded.problem)[0]
         f, nu, feasible = recorded.values()
         failed = np.isnan(f)
@@ -147,7 +147,7 @@ def reports_the_best_point(subject: Subject) -> None:
 
 def ends_its_trace_with_the_run(subject: Subject) -> None:
     """The trace never rises, and its last row is the result."""
-    result = subject.solve(Recorded().problem)[0]
+    result = subject.solve(RecordingProblem().problem)[0]
     assert result.trace["nfev"][-1] == result.nfev
     assert result.trace["score"][-1] == result.score
     assert np.all(np.diff(result.trace["score"]) <= 0)
@@ -156,9 +156,9 @@ def ends_its_trace_with_the_run(subject: Subject) -> None:
 
 def repeats_itself_and_ignores_neighbours(subject: Subject) -> None:
     """A seed gives the same run, alone or among others; another seed gives another."""
-    one, two, three = subject.solve(Recorded().problem, seeds=[3, 4, 3])
+    one, two, three = subject.solve(RecordingProblem().problem, seeds=[3, 4, 3])
     assert_array_equal(one.x, three.x)
-    mine, other = Recorded(), Recorded()
+    mine, other = RecordingProblem(), RecordingProblem()
     alone = subject.solve(mine.problem, seeds=[4])[0]
     subject.solve(other.problem, seeds=[3])
     assert_array_equal(two.x, alone.x)
@@ -169,7 +169,7 @@ def repeats_itself_and_ignores_neighbours(subject: Subject) -> None:
 
 def runs_on_different_problems_together(subject: Subject) -> None:
     """Runs on problems with other constraints are what they are alone."""
-    problems, seeds = [Recorded(kind=kind).problem for kind in CONSTRAINT_KINDS], (5, 6, 7, 8)
+    problems, seeds = [RecordingProblem(kind=kind).problem for kind in CONSTRAINT_KINDS], (5, 6, 7, 8)
     record = METHODS[subject.method]  # one that models functions learns from every point: generations take longer
     budget = max(233, subject.budget) if record.lockstep and not record.models_functions else subject.budget
     together = subject.solve(problems, budget, seeds)
@@ -181,11 +181,11 @@ def runs_on_different_problems_together(subject: Subject) -> None:
 
 def touches_nothing_global(subject: Subject) -> None:
     """No global random state, warning filter, folder or variable changes, and nothing is printed."""
-    subject.solve(Recorded().problem, budget=min(9, subject.budget))  # imports are not part of the promise
+    subject.solve(RecordingProblem().problem, budget=min(9, subject.budget))  # imports are not part of the promise
     before, said = global_state(), io.StringIO()
     quiet = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
     with warnings.catch_warnings(record=True) as raised, quiet[0], quiet[1]:
-        subject.solve(Recorded().problem)
+        subject.solve(RecordingProblem().problem)
     assert raised == [], f"it warns: {raised[0].message}"
     assert said.getvalue() == "", f"it prints {said.getvalue()!r:.80}"
     for name, value in global_state().items():
@@ -210,7 +210,7 @@ def global_state() -> dict[str, Any]:
 
 def survives_a_formula_that_always_fails(subject: Subject) -> None:
     """The budget is spent, and the result says that there is nothing."""
-    recorded = Recorded(holes=2.0)
+    recorded = RecordingProblem(holes=2.0)
     result = subject.solve(recorded.problem)[0]
     assert result.nfev == result.run.nfail == len(recorded.asked)
     assert not result.feasible
@@ -221,7 +221,7 @@ def takes_any_size_and_constraints(subject: Subject) -> None:
     """Two and a hundred variables; no, twelve, and only equality constraints."""
     for dim, budget in ((2, subject.budget), (100, subject.wide_budget or subject.budget)):
         for kind in ("none", "twelve", "equal"):
-            recorded = Recorded(dim, kind)
+            recorded = RecordingProblem(dim, kind)
             result = subject.solve(recorded.problem, budget)[0]
             assert result.nfev == len(recorded.asked)
             assert np.isfinite(result.f)
@@ -231,7 +231,7 @@ def takes_any_size_and_constraints(subject: Subject) -> None:
 
 def is_what_its_record_says(subject: Subject) -> None:
     """It can be asked if the record says so, and looks at as many points first as the record says."""
-    record, problem = METHODS[subject.method], Recorded().problem
+    record, problem = METHODS[subject.method], RecordingProblem().problem
     engine = subject.make_loop(problem).engine
     try:
         first = engine.ask()
@@ -249,15 +249,15 @@ def is_what_its_record_says(subject: Subject) -> None:
 
 def offers_what_its_record_says(subject: Subject) -> None:
     """Its engine has the capabilities that the record names, and no others."""
-    engine = subject.make_loop(Recorded().problem).engine
+    engine = subject.make_loop(RecordingProblem().problem).engine
     made, named = (
-        {kind.__name__ for kind in kinds} for kinds in (_offered_kinds(engine), METHODS[subject.method].offers)
+        {kind.__name__ for kind in kinds} for kinds in (_list_offered_kinds(engine), METHODS[subject.method].offers)
     )
     assert made >= named, f"the record names {', '.join(sorted(named - made))}, which the engine does not offer"
     assert made <= named, f"the engine offers {', '.join(sorted(made - named))}, which the record does not name"
 
 
-def _offered_kinds(engine: Engine) -> list[type]:
+def _list_offered_kinds(engine: Engine) -> list[type]:
     """The classes of what an engine offers."""
     return [type(each) for each in engine.capabilities()]
 
@@ -266,22 +266,22 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
     """A search that offers SavedState, put back into one that has made a generation, evaluates the same points."""
     if SavedState not in METHODS[subject.method].offers:
         return
-    first = subject.make_loop(Recorded().problem).engine.ask().shape[1]
+    first = subject.make_loop(RecordingProblem().problem).engine.ask().shape[1]
     budget, saved = max(subject.budget, 4 * first), 0
     for generations in SAVED_AFTER:
-        through, again = Recorded(), Recorded()
+        through, again = RecordingProblem(), RecordingProblem()
         loop, made = subject.make_loop(through.problem, budget), 0
         while not loop.evaluator.is_spent and (made < generations or _capture_search(loop) is None):
             loop.step()
             made += 1
         if loop.evaluator.is_spent:
             break
-        record, until, saved = flatten(capture(_capture_search(loop))), len(through.asked), saved + 1
+        record, until, saved = flatten_state(capture_state(_capture_search(loop))), len(through.asked), saved + 1
         loop.run()
         other = subject.make_loop(replace(again.problem, formula=_zero_values), budget)
         other.step()
-        restore(_capture_search(other), record)
-        other = Loop(other.engine, other.evaluator.on_source(ProblemBatch(again.problem)))
+        restore_state(_capture_search(other), record)
+        other = Loop(other.engine, other.evaluator.with_source(ProblemBatch(again.problem)))
         other.run()
         assert_array_equal(again.asked, through.asked[until:], f"saved after {made} generations")
         assert_array_equal(other.evaluator.nfev, loop.evaluator.nfev)
@@ -290,7 +290,7 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
 
 def _capture_search(loop: Loop) -> dict[str, Any] | None:
     """Everything that the next generation builds on; None while the engine cannot be saved."""
-    saved = offered(loop.engine, SavedState)
+    saved = find_capability(loop.engine, SavedState)
     if saved is None:
         return None
     return {"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng}
@@ -304,7 +304,7 @@ def _zero_values(x: np.ndarray) -> tuple[Any, Any, Any]:
 
 def searches_alike_through_both_doors(subject: Subject) -> None:
     """minimize() evaluates the points that solve() evaluates."""
-    one, other = Recorded(), Recorded()
+    one, other = RecordingProblem(), RecordingProblem()
     subject.solve(one.problem, seeds=[2])
     box = np.stack([other.problem.lower, other.problem.upper], axis=1)
     minimize(
@@ -321,7 +321,7 @@ def searches_alike_through_both_doors(subject: Subject) -> None:
 
 def needs_no_bounds_where_it_offers_that(subject: Subject) -> None:
     """A search that offers InfiniteBounds asks for finite points, inside the bounds that there are; others refuse."""
-    recorded, inf, refusal = Recorded(), float("inf"), ""
+    recorded, inf, refusal = RecordingProblem(), float("inf"), ""
     bounds = [(-inf, inf), (-3.0, inf), (-inf, 6.0)]
     try:
         minimize(

@@ -220,7 +220,7 @@ class Variables:
         """A point [D] by name, integer variables as int, categories as their values; rows [S, D] as columns [S]."""
         columns = np.moveaxis(np.asarray(x, dtype=np.float64), -1, 0)
         return {
-            name: _own_values(variable, column, columns.ndim == 1)
+            name: _own_values(variable, column, single=columns.ndim == 1)
             for name, variable, column in zip(self.names, self.each, columns)
         }
 
@@ -228,7 +228,9 @@ class Variables:
         """A point [D] by label, whether the variables have names or not: float, int, or the value of a category."""
         values = np.asarray(x, dtype=np.float64).tolist()
         return {
-            label: _own_values(variable, np.asarray(value), True) if variable.integer or variable.categories else value
+            label: _own_values(variable, np.asarray(value), single=True)
+            if variable.integer or variable.categories
+            else value
             for label, variable, value in zip(self.labels(), self.each, values)
         }
 
@@ -276,7 +278,7 @@ class Variables:
             raise InvalidInput(f"a point by name must be numbers; got {dict(x)!r:.60}") from error
 
 
-def _own_values(variable: Variable, column: np.ndarray, single: bool) -> Any:
+def _own_values(variable: Variable, column: np.ndarray, *, single: bool) -> Any:
     """One value of a variable, or a column of them, in its own type."""
     if variable.categories is not None:
         if single:

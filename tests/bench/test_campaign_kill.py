@@ -42,7 +42,8 @@ SCRIPT = f"""{GATED}
     workers = start_executor(sys.argv[1], 2)
     try:
         with ResultStore.open_campaign(sys.argv[2]) as store:
-            print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
+            done = runner.run_campaign([small], store, workers, quiet=True).done
+            print(done, store.read_contents().digest, flush=True)
     finally:
         workers.close()
 """

@@ -149,7 +149,7 @@ def test_where_nothing_is_feasible_the_nearest_is_named(compared):
 
 
 def test_curves_begin_where_most_runs_are_feasible(compared):
-    figure = choice.best_feasible_figure(RunArrays.from_store(compared, compared.experiments[0]), 0)
+    figure = choice.make_best_feasible_figure(RunArrays.from_store(compared, compared.experiments[0]), 0)
     assert [row[0].text for row in figure.table.rows] == ["SHADE-FR", "MA-ES"]
     for mark in figure.panels[0].marks:
         assert not np.isnan(np.asarray(mark.y)).any()
@@ -164,7 +164,7 @@ def test_medians_that_differ_by_rounding_are_a_tie(compared):
     assert "any of them will do" in said
     runs = {run: change(run, record) for run, record in compared.runs.items()}
     results = RunArrays.from_store(replace(compared, runs=runs), compared.experiments[0])
-    assert [row[2].mark for row in choice.standing_table(results, 0).rows] == ["best", "best"]
+    assert [row[2].mark for row in choice.make_standing_table(results, 0).rows] == ["best", "best"]
 
 
 def test_a_comparison_on_one_problem_shows_neither_ranks_nor_the_sum_of_f_and_violation(mine, tmp_path, capsys):

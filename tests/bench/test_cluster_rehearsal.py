@@ -82,7 +82,7 @@ def end(process):
 def undisturbed(tmp_path_factory):
     with ResultStore.open_campaign(tmp_path_factory.mktemp("whole")) as store:
         run_campaign([SMALL], store, RunExecutor(), quiet=True)
-        return store.contents().digest
+        return store.read_contents().digest
 
 
 def run_on(address, folder, watch=None):
@@ -99,7 +99,7 @@ def run_on(address, folder, watch=None):
 
                 store.add_runs = add_and_watch
             done = run_campaign([SMALL], store, workers, quiet=True).done
-            return done, store.contents().digest
+            return done, store.read_contents().digest
     finally:
         workers.close(now=True)
 

@@ -6,7 +6,7 @@ from meco.cli import main
 
 
 def test_contenders_without_their_policies_are_left_out_with_one_line_and_the_way_out(monkeypatch):
-    monkeypatch.setattr(revise, "policy_digest", lambda name: "")
+    monkeypatch.setattr(revise, "read_policy_digest", lambda name: "")
     quick = revise.adjust_experiment(EXPERIMENTS["table1"], quick=True)
     left, said = revise.without_missing_policies(quick)
     assert "MeCO" not in [c.method for c in left.contenders]
@@ -22,7 +22,7 @@ def test_where_the_policies_are_nothing_is_left_out():
 
 
 def test_the_line_comes_before_the_first_run(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(revise, "policy_digest", lambda name: "")
+    monkeypatch.setattr(revise, "read_policy_digest", lambda name: "")
     monkeypatch.setattr("meco.commands.campaign.run_and_report", lambda *given: print("runs begin") or 0)
     assert main(["reproduce", "table1", "--quick", "--out", str(tmp_path)]) == 0
     told = capsys.readouterr()

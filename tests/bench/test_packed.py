@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with ResultStore.open_campaign(out) as store:
         run_campaign([SMALL], store, RunExecutor(), quiet=True)
-        store.add_failures([next(iter(store.stored_runs()))._replace(seed=99)], "no luck")
+        store.add_failures([next(iter(store.read_runs()))._replace(seed=99)], "no luck")
     return out
 
 
@@ -125,7 +125,7 @@ def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_mi
         assert store.count_runs() == 27
         summary = run_campaign([more], store, RunExecutor(), quiet=True)
         assert (summary.done, store.count_runs()) == (36, 36)
-        assert store.sessions()[max(store.sessions())]["runs"] == 9
+        assert store.read_sessions()[max(store.read_sessions())]["runs"] == 9
     assert len(read_results(alone).runs) == 36  # the store counts from now on
 
 

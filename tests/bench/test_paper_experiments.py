@@ -19,7 +19,7 @@ from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_met
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
-from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, known_experiments
+from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
@@ -211,7 +211,7 @@ def own_results(tmp_path, capsys):
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
     found = read_results(folder)
-    return [len(RunArrays.from_store(found, e).records) for e in known_experiments(found)]
+    return [len(RunArrays.from_store(found, e).records) for e in list_known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
@@ -239,7 +239,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
     with ResultStore.open(tmp_path / "out") as store:
-        records = dict(store.records())
+        records = dict(store.read_records())
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
     file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))

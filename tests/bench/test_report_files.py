@@ -137,7 +137,7 @@ def test_every_mark_is_well_formed_svg(mark):
 
 
 def test_actions_are_drawn_as_shares_that_sum_to_one(runs):
-    figure = heatmaps.action_figure(runs)
+    figure = heatmaps.make_action_figure(runs)
     assert [p.title for p in figure.panels] == ["C01, MeCO-rand", "C04, MeCO-rand", "C06, MeCO-rand", "C20, MeCO-rand"]
     tiles = [m for m in figure.panels[0].marks if isinstance(m, Tile)]
     starts = {t.x for t in tiles}
@@ -160,8 +160,8 @@ def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
     )
     with ResultStore.open_campaign(tmp_path) as store:
         run_campaign([flights], store, RunExecutor(), quiet=True)
-        s = RunArrays.from_store(store.contents(), flights)
-    figure = trajectories.trajectory_figure(s)
+        s = RunArrays.from_store(store.read_contents(), flights)
+    figure = trajectories.make_trajectory_figure(s)
     route = next(m for m in figure.panels[0].marks if isinstance(m, Line))
     assert route.x.shape == (8,)
     assert figure.table.rows[0][0].text == "UAV-01"

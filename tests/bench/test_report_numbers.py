@@ -29,7 +29,7 @@ def test_a_sample_holds_every_run_at_its_place(runs, folder):
     with ResultStore.open(folder) as store:
         found = next(
             r
-            for run, r in store.records()
+            for run, r in store.read_records()
             if (run.method, run.case.problem, run.seed) == ("MA-ES", "C06", SMALL.first_seed + 2)
         )
     assert runs.score[2, 2, 2] == found.score
@@ -43,7 +43,7 @@ def test_curves_are_steps_that_end_at_the_result(runs):
 
 
 def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean(runs):
-    table = result_tables.score_table(runs)
+    table = result_tables.make_score_table(runs)
     cell = table.rows[0][1]
     assert cell.value == pytest.approx(runs.score[0, 0].mean())
     assert [kind for kind, _ in cell.lines] == ["spread", "population", "paper"]
@@ -57,7 +57,7 @@ def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean
 
 
 def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones(runs):
-    table = result_tables.rank_table(runs)
+    table = result_tables.make_rank_table(runs)
     heads = [c.label for c in table.columns]
     assert heads[1:3] == ["rank, f+ν", "rank, feasibility first"]
     row = next(r for r in table.rows if r[0].text == "SHADE")
@@ -69,11 +69,11 @@ def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones
 def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypatch, metric):
     monkeypatch.setattr(result_tables.stats, "holm_correction", lambda p: p)
     column = 2 if metric == "score" else 4
-    of_all = {row[0].text: row[column].value for row in result_tables.pair_table(runs).rows}
+    of_all = {row[0].text: row[column].value for row in result_tables.make_pair_table(runs).rows}
     for other in (1, 2, 3):
         kept = {(m // other, p, r): record for (m, p, r), record in runs.records.items() if m in (0, other)}
         two = replace(runs, contenders=(runs.contenders[0], runs.contenders[other]), records=kept)
-        (row,) = result_tables.pair_table(two).rows
+        (row,) = result_tables.make_pair_table(two).rows
         assert row[column].value == of_all[row[0].text]
 
 
@@ -101,7 +101,7 @@ def test_a_partial_campaign_is_reported_without_warnings(partial):
 def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(partial):
     sets = [RunArrays.from_store(read_results(partial), TWO, dim) for dim in TWO.dims]
     assert not sets[0].complete[0]
-    for panel in heatmaps.heat_figure(sets).panels:
+    for panel in heatmaps.make_heat_figure(sets).panels:
         shares = {mark.label.split(",")[0]: mark.share for mark in panel.marks}
         assert np.isnan(shares.pop("SHADE"))
         assert np.all(np.isfinite(list(shares.values())))
@@ -127,7 +127,7 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
 
 def test_gains_are_relative_to_the_first_population(folder):
     s = RunArrays.from_store(read_results(folder), TWO, 4)
-    table = result_tables.gain_table([s])
+    table = result_tables.make_gain_table([s])
     share = 1 - s.score / s.field_values("first_score")
     assert table.rows[0][1].value == pytest.approx(share[0].mean())
 
@@ -151,7 +151,7 @@ def test_ticks_are_round_and_inside():
     assert tick_values(0, 100, False, 6) == [0, 20, 40, 60, 80, 100]
     assert tick_values(0.5, 2e4, True) == [1, 10, 100, 1000, 10000]
     assert tick_values(7.2e4, 7.35e4, True) == [7.2e4, 7.25e4, 7.3e4, 7.35e4]
-    assert [tick_text(v, True) for v in (0.01, 1.0, 2000.0, 1e6, 7.25e4)] == ["0.01", "1", "2000", "1e6", "7.25e4"]
+    assert [tick_text(v, log=True) for v in (0.01, 1.0, 2000.0, 1e6, 7.25e4)] == ["0.01", "1", "2000", "1e6", "7.25e4"]
     panel = Panel("", [Line(np.array([1.0, 2.0]), np.array([np.nan, 5.0]), 0)])
     assert axis_limits(panel, "y")[0] < 5 < axis_limits(panel, "y")[1]
 

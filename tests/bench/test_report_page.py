@@ -9,7 +9,7 @@ import pytest
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import overview, result_figures
-from meco.bench.report.campaign_report import build_section, known_experiments, write_campaign_report
+from meco.bench.report.campaign_report import build_section, list_known_experiments, write_campaign_report
 from meco.bench.report.headline import compose_headline
 from meco.bench.report.overview import MOST_METHODS, compose_overview
 from meco.bench.report.run_arrays import RunArrays
@@ -98,7 +98,7 @@ def two_suites(folder, tmp_path_factory):
 
 def test_a_page_of_several_suites_begins_with_one_line_one_table_and_one_picture(two_suites):
     stored = read_results(two_suites)
-    top = compose_overview([RunArrays.from_store(stored, e, 4) for e in known_experiments(stored)])
+    top = compose_overview([RunArrays.from_store(stored, e, 4) for e in list_known_experiments(stored)])
     assert top.sentence.startswith("First by average rank")  # the default did not run
     assert len(top.table.rows) <= MOST_METHODS
     assert [column.label for column in top.table.columns] == ["Method", *NAMES.values()]
@@ -129,7 +129,7 @@ def test_the_kept_results_make_the_page_by_themselves(tmp_path):
     (tmp_path / PACKED_FILE).write_bytes((KEPT / PACKED_FILE).read_bytes())
     made = write_campaign_report(tmp_path, page_only=True).page
     assert made.stat().st_size < 3e6
-    assert len(known_experiments(read_results(tmp_path))) > 5
+    assert len(list_known_experiments(read_results(tmp_path))) > 5
 
 
 @pytest.mark.docs
@@ -154,9 +154,9 @@ def test_pointing_at_a_curve_reads_it(folder, results):
 
 
 def _progress(results):
-    from meco.bench.report.curves import progress_figure
+    from meco.bench.report.curves import make_progress_figure
 
-    return progress_figure(results)
+    return make_progress_figure(results)
 
 
 @pytest.mark.docs

@@ -18,7 +18,7 @@ from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
-from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
+from meco.bench.run.runner import CampaignStopped, raise_when_stopped, run_campaign
 from meco.core.progress_line import format_duration
 from meco.errors import InvalidInput, MecoError, UnknownName
 
@@ -34,7 +34,7 @@ def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     try:
         with ResultStore.open_campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
-            return store.contents().digest, summary
+            return store.read_contents().digest, summary
     finally:
         crew.close()
 
@@ -124,9 +124,9 @@ def test_a_policy_trained_anew_makes_new_runs(tmp_path):
     one = Experiment("one", "", (Contender("MeCO", "MeCO", {"policy": str(files[0])}),), ("C01",), dims=(10,), runs=1)
     first = pin_versions(one)
     files[1].replace(files[0])
-    from meco.bench.plan.revise import policy_digest
+    from meco.bench.plan.revise import read_policy_digest
 
-    policy_digest.cache_clear()
+    read_policy_digest.cache_clear()
     second = pin_versions(one)
     assert next(first.wanted_runs()) != next(second.wanted_runs())
     assert campaign(tmp_path / "out", one)[1].failures == {}
@@ -157,7 +157,7 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert {run.method for run in summary.failures} == {"MeCO"}
     assert "meco-10dd" in next(iter(summary.failures.values()))
     with ResultStore.open(tmp_path) as store:
-        assert set(store.failures()) == set(summary.failures)
+        assert set(store.read_failures()) == set(summary.failures)
 
 
 def test_an_option_that_one_problem_cannot_take_does_not_stop_the_others(tmp_path):
@@ -184,7 +184,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
     campaign(tmp_path, adjust_experiment(SMALL, runs=1, methods=["SHADE"]))
     with ResultStore.open(tmp_path) as store:
-        facts = next(iter(store.sessions().values()))
+        facts = next(iter(store.read_sessions().values()))
     assert facts["numpy"] == np.__version__
     for name in ("scipy", "cma", "pymoo", "torch"):
         assert (name in facts) == (find_spec(name) is not None)
@@ -228,7 +228,7 @@ def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
     with ResultStore.open_campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
-        assert store.contents().digest == undisturbed
+        assert store.read_contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
@@ -251,7 +251,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
         return run_group(task)
 
     monkeypatch.setattr(runner_module, "run_group", stopping)
-    with ResultStore.open_campaign(tmp_path) as store, stopping_signals():
+    with ResultStore.open_campaign(tmp_path) as store, raise_when_stopped():
         with pytest.raises(CampaignStopped):
             run_campaign([SMALL], store, RunExecutor(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out

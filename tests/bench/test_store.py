@@ -107,7 +107,7 @@ def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignore
         store.add_runs([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
         store.add_runs([(run(1), record(1, f=-1.0))])
     with ResultStore.open(tmp_path) as store:
-        found = dict(store.records())
+        found = dict(store.read_records())
     assert set(found) == {run(0), run(1)}
     assert found[run(0)] == record(0)
     assert found[run(1)].f == math.inf
@@ -118,11 +118,11 @@ def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path)
     with ResultStore.open_campaign(tmp_path) as store:
         store.add_failures([run(0), run(1)], "no torch")
         store.add_runs([(run(1), record(1)), (run(2), record(2))])
-        assert store.failures() == {run(0): "no torch"}
+        assert store.read_failures() == {run(0): "no torch"}
         store.add_failures([run(0)], "too little memory")
-        assert store.failures() == {run(0): "too little memory"}
+        assert store.read_failures() == {run(0): "too little memory"}
         store.add_runs([(run(0), record(0))])
-        assert store.failures() == {}
+        assert store.read_failures() == {}
 
 
 def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
@@ -144,7 +144,7 @@ def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
             store.add_runs([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
     with ResultStore.open(tmp_path) as store:
-        assert store.stored_runs() == {run(0)}
+        assert store.read_runs() == {run(0)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a Unix thing")
@@ -231,9 +231,9 @@ def test_stores_of_several_machines_join(tmp_path):
             store.add_session(part, {"started": part})
     with ResultStore.open_campaign(tmp_path / "a") as store:
         assert store.merge(read_results(tmp_path / "b")) == 1
-        assert {r.seed for r in store.stored_runs()} == {0, 1, 2}
-        assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
-        assert set(store.sessions()) == {"a", "b"}
+        assert {r.seed for r in store.read_runs()} == {0, 1, 2}
+        assert [c.label for c in store.read_experiments()[0].contenders] == ["a", "b"]
+        assert set(store.read_sessions()) == {"a", "b"}
 
 
 def test_stores_of_two_versions_do_not_join(tmp_path):
@@ -252,14 +252,14 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
         with ResultStore.open_campaign(tmp_path / part) as store:
             for where, what in order:
                 store.add_runs([(where, replace(what, seconds=float(len(digests))))])
-            digests.append(store.contents().digest)
+            digests.append(store.read_contents().digest)
     assert digests[0] == digests[1]
 
 
 def test_an_experiment_survives_the_store(tmp_path):
     with ResultStore.open_campaign(tmp_path) as store:
         store.add_experiment(TOY)
-        assert store.experiments() == [TOY]
+        assert store.read_experiments() == [TOY]
 
 
 def test_a_store_is_an_ordinary_sqlite_file(tmp_path):

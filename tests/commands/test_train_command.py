@@ -12,7 +12,7 @@ from meco.cli import main  # noqa: E402
 from meco.commands.train import EXIT_STOPPED, command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
-from meco.learn.paper.presets import PRESETS, leave_one_out_configs  # noqa: E402
+from meco.learn.paper.presets import PRESETS, make_leave_one_out_configs  # noqa: E402
 from meco.learn.paper.training_record import draw_log, read_log, write_policy_and_log  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
@@ -44,7 +44,7 @@ def test_a_training_log_can_be_drawn(tmp_path):
 
 
 def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
-    small = lambda seed: leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    small = lambda seed: make_leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
     monkeypatch.setitem(PRESETS._items, "tiny", small)
     words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
     monkeypatch.setattr(sys, "argv", ["meco", *words])
@@ -111,7 +111,7 @@ def test_problems_of_a_file_that_cannot_be_trained_on_are_refused_in_words(names
 
 
 def test_a_command_out_of_time_keeps_whole_batches_and_goes_on_with_the_others(tmp_path, capsys, monkeypatch):
-    small = lambda seed: leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    small = lambda seed: make_leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
     monkeypatch.setitem(PRESETS._items, "tiny", small)
     words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
     words += ["--together", "1", "--resume"]

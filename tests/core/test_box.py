@@ -128,12 +128,12 @@ def test_slopes_and_walls_are_those_of_the_variables():
     unit = mine.to_unit(x)
     moved = mine.to_box((unit + step)[None, None])[0, 0]
     assert_allclose(mine.slopes(x), (moved - x) / step, rtol=1e-5)
-    assert_allclose(mine.room(unit), [unit, 1.0 - unit])
+    assert_allclose(mine.wall_distances(unit), [unit, 1.0 - unit])
 
 
 def test_a_variable_without_a_bound_has_no_wall_there():
     inf = np.inf
     over = SearchRange(np.array([0.0, -inf]), np.array([inf, inf]), np.array([2.0, 5.0]), np.array([20.0, 40.0]))
     mine = box(lower=(2.0, -inf), upper=(inf, inf), range=over)
-    assert_allclose(mine.room(mine.to_unit(np.array([3.0, 5.0]))), [[0.05, inf], [inf, inf]])
+    assert_allclose(mine.wall_distances(mine.to_unit(np.array([3.0, 5.0]))), [[0.05, inf], [inf, inf]])
     assert_allclose(mine.slopes(np.array([3.0, 5.0])), [20.0, 40.0])

@@ -18,12 +18,12 @@ from meco.core.capabilities import (
     Replay,
     SavedState,
     Steering,
-    offered,
+    find_capability,
 )
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import capture
+from meco.core.memory import capture_state
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput
@@ -46,9 +46,9 @@ def controlled(engine, theta=0.5):
 def test_a_capability_is_found_by_its_kind_or_missed():
     _, given = task()
     engine = Shade(given, rule=StaticPenalty())
-    assert isinstance(offered(engine, SavedState), SavedState)
-    assert offered(engine, Convergence) is None
-    assert offered(engine, OwnLoop) is None
+    assert isinstance(find_capability(engine, SavedState), SavedState)
+    assert find_capability(engine, Convergence) is None
+    assert find_capability(engine, OwnLoop) is None
 
 
 def test_an_engine_that_says_nothing_offers_nothing():
@@ -91,12 +91,12 @@ def test_a_controlled_engine_has_its_own_part_in_what_it_hands_on():
     _, given = task()
     inner = make_tr_es(given)
     wrapped = controlled(inner)
-    assert offered(wrapped, SavedState).part is wrapped
-    assert offered(inner, SavedState).part is inner
-    assert offered(wrapped, Policed).policy is wrapped.controller.policy.metadata
-    assert offered(wrapped, Replay).engine is inner
-    assert offered(wrapped, Replay).after == wrapped.count
-    offered(wrapped, Steering).steer({"share": np.array([0.25])})
+    assert find_capability(wrapped, SavedState).part is wrapped
+    assert find_capability(inner, SavedState).part is inner
+    assert find_capability(wrapped, Policed).policy is wrapped.controller.policy.metadata
+    assert find_capability(wrapped, Replay).engine is inner
+    assert find_capability(wrapped, Replay).after == wrapped.count_told
+    find_capability(wrapped, Steering).steer({"share": np.array([0.25])})
     assert_array_equal(wrapped.controller.last["share"], [0.25])  # the policy's features see it
     assert_array_equal(inner.settings["share"], [0.25])
 
@@ -105,7 +105,7 @@ def test_what_is_saved_of_a_controlled_engine_holds_the_engine_and_the_policys_m
     evaluator, given = task()
     wrapped = controlled(make_tr_es(given))
     Loop(wrapped, evaluator).step()
-    saved = capture(offered(wrapped, SavedState).part)
+    saved = capture_state(find_capability(wrapped, SavedState).part)
     assert {"engine", "controller", "told", "next_decision", "draw"} == saved.keys()
     assert saved["engine"]["generation"] == 1
     assert_array_equal(saved["controller"]["last"]["theta"], [0.5])
@@ -117,7 +117,7 @@ def test_points_that_an_engine_only_remembers_count_for_the_policy_and_decide_no
     loop = Loop(wrapped, evaluator)
     loop.step()
     aside = []
-    proposals = offered(wrapped, Asynchronous).start(2, loop.tell, aside.append)
+    proposals = find_capability(wrapped, Asynchronous).start(2, loop.tell, aside.append)
     told, due = wrapped.told, wrapped.next_decision
     first = proposals.give_out(np.full(given.dim, 0.2))
     proposals.answer(first, first.x[None, None], evaluator.evaluate(first.x[None, None]))

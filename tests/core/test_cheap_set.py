@@ -25,7 +25,7 @@ def thin_ring(x):
 def test_points_inside_are_found_where_one_in_a_thousand_is():
     found = make_set(thin_ring, [-5.0, -5.0], [5.0, 5.0])
     assert len(found.inside) >= 2
-    assert found.keeps(found.inside).all()
+    assert found.contains(found.inside).all()
 
 
 def test_a_point_outside_comes_back_to_a_near_one_and_always_to_the_same():
@@ -33,7 +33,7 @@ def test_a_point_outside_comes_back_to_a_near_one_and_always_to_the_same():
     outside = ring.box.to_unit(np.array([[3.0, 4.0]]))
     moved = ring.repair(outside)
     np.testing.assert_array_equal(moved, ring.repair(outside))
-    assert ring.keeps(moved).all()
+    assert ring.contains(moved).all()
     np.testing.assert_allclose(ring.box.to_box(moved[None])[0, 0], [0.6, 0.8], atol=0.02)
 
 
@@ -52,7 +52,7 @@ def test_whole_numbers_stay_whole():
     ring = make_set(thin_ring, [-3.0, -3.0], [3.0, 3.0], integer=[True, False])
     moved = ring.repair(np.array([[0.9, 0.3], [0.52, 0.5]]))
     x = ring.box.to_box(moved[None])[0]
-    assert ring.keeps(moved).all()
+    assert ring.contains(moved).all()
     np.testing.assert_array_equal(x[:, 0], np.round(x[:, 0]))
 
 

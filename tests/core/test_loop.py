@@ -88,7 +88,7 @@ def test_who_evaluates_elsewhere_makes_the_same_search():
     whole, halves, elsewhere = pairs(), pairs(), pairs()
     whole.run()
     while not halves.evaluator.is_spent:
-        halves.complete(halves.ask())
+        halves.evaluate_and_tell(halves.ask())
     while not elsewhere.evaluator.is_spent:
         x = elsewhere.ask()
         elsewhere.tell(x, elsewhere.evaluator.evaluate(x))
@@ -198,7 +198,9 @@ class Careless(Pairs):
         return x
 
 
-@pytest.mark.parametrize("run", [lambda loop: loop.run(), lambda loop: loop.complete(loop.ask())], ids=["run", "ask"])
+@pytest.mark.parametrize(
+    "run", [lambda loop: loop.run(), lambda loop: loop.evaluate_and_tell(loop.ask())], ids=["run", "ask"]
+)
 def test_an_engine_that_proposes_no_numbers_still_evaluates_numbers_inside_the_bounds(run):
     asked = []
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.core.arrays import fusing
-from meco.core.capabilities import Replay, offered
+from meco.core.capabilities import Replay, find_capability
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
@@ -267,7 +267,7 @@ def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
 
 def test_two_engines_with_rules_can_be_replayed():
     task = Task.of(Evaluator.on(meco.get_problem("C01", 5), 100), Streams([1]))
-    found = {name: offered(build(task, rule=StaticPenalty()), Replay) for name, build in ENGINES.items()}
+    found = {name: find_capability(build(task, rule=StaticPenalty()), Replay) for name, build in ENGINES.items()}
     assert {name for name, replay in found.items() if replay is not None} == {"shade", "maes"}
 
 
@@ -292,7 +292,7 @@ def test_a_rule_that_ignores_the_progress_never_looks_at_it(rule):
 
 def graph_replay(engine, evaluator):
     """What would replay a search."""
-    return GraphReplay(offered(engine, Replay), evaluator, lambda: None)
+    return GraphReplay(find_capability(engine, Replay), evaluator, lambda: None)
 
 
 def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():

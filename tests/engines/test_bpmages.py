@@ -163,7 +163,7 @@ def test_repair_is_charged_unless_told_otherwise():
 def test_free_differences_compete_for_no_incumbent():
     evaluator = Evaluator.on(get_problem("sphere", 2), 10)
     evaluator.evaluate(np.full((1, 1, 2), 0.9))
-    evaluator.peek(np.full((1, 1, 2), 0.5))
+    evaluator.evaluate_uncounted(np.full((1, 1, 2), 0.5))
     assert evaluator.nfev[0] == 1
     assert_allclose(evaluator.results("", [0])[0].f, 2 * 4.0**2)
 

@@ -305,17 +305,17 @@ def test_slsqp_counts_every_call_of_its_differences_and_has_exact_slopes_of_line
 
     box = Problem("made up", np.full(3, -7.0), np.full(3, 9.0), 1, 0, formula)
     engine, evaluator = start(Slsqp, box, budget=40)
-    slopes, plain = [], Slsqp._slopes
+    slopes, plain = [], Slsqp._slopes_at
 
     def kept(self, callbacks, x):
         slopes.append(plain(self, callbacks, x))
         return slopes[-1]
 
-    Slsqp._slopes = kept
+    Slsqp._slopes_at = kept
     try:
         Loop(engine, evaluator).run()
     finally:
-        Slsqp._slopes = plain
+        Slsqp._slopes_at = plain
     assert len(np.concatenate(asked)) == 40
     assert_allclose(slopes[0], [[1e6, 0.0, -3.0], [0.0, 1.0, 0.0]], rtol=1e-6, atol=0.2)  # rounding of f / step
 

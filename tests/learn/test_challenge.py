@@ -12,7 +12,14 @@ from meco.errors import InvalidInput
 from meco.learn.challenge import agents as agents_module
 from meco.learn.challenge import judging
 from meco.learn.challenge.agents import PipeAgent, PolicyAgent, PredictAgent, RuleAgent, load_agent, make_agent
-from meco.learn.challenge.judging import SetSize, check_actions, generated_set, judge, make_controls, seeds_of_digest
+from meco.learn.challenge.judging import (
+    SetSize,
+    check_actions,
+    first_seed_of_digest,
+    judge_agents,
+    list_generated_set,
+    make_controls,
+)
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
 from meco.learn.tr.episode import TrustRegionEpisode
@@ -26,7 +33,7 @@ SMALL = SetSize(((2, 10),), 1, 1)
 
 @pytest.fixture(scope="module")
 def problems():
-    return [p for p in generated_set("choose", SMALL) if p.problem.dim == 2][:2]
+    return [p for p in list_generated_set("choose", SMALL) if p.problem.dim == 2][:2]
 
 
 @pytest.fixture
@@ -34,9 +41,9 @@ def small_sets(monkeypatch):
     monkeypatch.setattr("meco.commands.challenge.QUICK_SIZE", SMALL)
 
     def few(name, size, first=1):
-        return [p for p in generated_set(name, size, first) if p.problem.dim == 2][:2]
+        return [p for p in list_generated_set(name, size, first) if p.problem.dim == 2][:2]
 
-    monkeypatch.setattr("meco.commands.challenge.generated_set", few)
+    monkeypatch.setattr("meco.commands.challenge.list_generated_set", few)
 
 
 def observation(runs=2):
@@ -112,8 +119,8 @@ def test_a_changed_file_is_confirmed_on_other_problems(tmp_path):
     first = load_agent(str(file), 1.0, 1, lambda: None)[2]
     file.write_text("def decide(seen):\n    return 0.6, 0.0\n")
     second = load_agent(str(file), 1.0, 1, lambda: None)[2]
-    assert seeds_of_digest(first) != seeds_of_digest(second)
-    assert seeds_of_digest(first) == seeds_of_digest(first)
+    assert first_seed_of_digest(first) != first_seed_of_digest(second)
+    assert first_seed_of_digest(first) == first_seed_of_digest(first)
 
 
 def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
@@ -123,10 +130,10 @@ def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
         "constant": RuleAgent(lambda one: (theta, share)),
         "rule": RuleAgent(lambda one: (one["theta by the rule"], one["share by the rule"])),
     }
-    found = judge("choose", problems, controls, agents, 1)
+    found = judge_agents("choose", problems, controls, agents, 1)
     name = next(iter(controls))
-    np.testing.assert_array_equal(found.column("constant"), found.column(name))
-    np.testing.assert_array_equal(found.column("rule"), found.column(OWN_RULE_NAME))
+    np.testing.assert_array_equal(found.quantiles_of("constant"), found.quantiles_of(name))
+    np.testing.assert_array_equal(found.quantiles_of("rule"), found.quantiles_of(OWN_RULE_NAME))
 
 
 def test_the_command_judges_three_kinds_of_agents_and_writes_table_json_and_page(small_sets, tmp_path, capsys):
@@ -165,9 +172,9 @@ def test_an_object_may_be_an_entry_point(monkeypatch):
 
 def test_episodes_are_written_and_add_up(tmp_path, capsys, monkeypatch):
     def few(name, size, first=1):
-        return generated_set(name, size, first)[::5]
+        return list_generated_set(name, size, first)[::5]
 
-    monkeypatch.setattr("meco.commands.episodes.generated_set", few)
+    monkeypatch.setattr("meco.commands.episodes.list_generated_set", few)
     words = ["episodes", "--out", str(tmp_path), "--problems", "1", "--layout", "2:10", "--set", "choose", "--sets"]
     assert cli.main([*words, "--behaviours", "random,own rule", "--quiet"]) == 0
     about = json.loads((tmp_path / "episodes.json").read_text())
@@ -188,8 +195,10 @@ def test_batches_that_are_kept_are_not_run_again_and_change_no_number(problems, 
     controls = make_controls(quick=True)
     agents = {"rule": RuleAgent(lambda one: (0.2, 0.1)), "trained": RuleAgent(lambda one: (0.4, 0.0))}
     known = dict.fromkeys((*controls, "rule"), "known")
-    alone = judge("choose", problems[:1], controls, agents, 1)
-    first = judge("choose", problems[:1], controls, agents, 1, kept=KeptBatches(tmp_path / "r"), identities=known)
+    alone = judge_agents("choose", problems[:1], controls, agents, 1)
+    first = judge_agents(
+        "choose", problems[:1], controls, agents, 1, kept=KeptBatches(tmp_path / "r"), identities=known
+    )
     np.testing.assert_array_equal(first.outcomes.f, alone.outcomes.f)
     with (tmp_path / "r").open("a") as file:
         file.write('{"key": "torn')
@@ -197,9 +206,9 @@ def test_batches_that_are_kept_are_not_run_again_and_change_no_number(problems, 
     run_rows = judging._run_rows
     monkeypatch.setattr(judging, "_run_rows", lambda rows, *rest: ran.extend(rows[:, 1]) or run_rows(rows, *rest))
     kept = KeptBatches(tmp_path / "r")
-    second = judge("choose", problems[:1], controls, agents, 1, kept=kept, identities=known)
+    second = judge_agents("choose", problems[:1], controls, agents, 1, kept=kept, identities=known)
     np.testing.assert_array_equal(second.outcomes.f, first.outcomes.f)
     assert set(ran) == {len(controls) + 1}, "only the agent whose runs are not kept"
     assert kept.reused == len(controls) + 1
-    judge("choose", problems[:1], controls, agents, 1, kept=kept, identities=known | {"rule": "edited"})
+    judge_agents("choose", problems[:1], controls, agents, 1, kept=kept, identities=known | {"rule": "edited"})
     assert set(ran) == {len(controls), len(controls) + 1}

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.core.capabilities import Steering, offered
+from meco.core.capabilities import Steering, find_capability
 from meco.core.control import Control, refuse_unknown
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_refused_with_what_each_side_has(tmp_path):
     with pytest.raises(InvalidInput, match=r"was made for the features 'population-10'; .* 'radius-2'"):
         Controller(Pairs(task), FEATURES["radius-2"], BOTH, load_policy("meco-10d"))
     with pytest.raises(InvalidInput, match="Pairs has no control 'radius'; it offers theta, share"):
-        offered(Pairs(task), Steering).steer({"radius": np.ones(1)})
+        find_capability(Pairs(task), Steering).steer({"radius": np.ones(1)})
     with pytest.raises(InvalidInput, match=r"theta must lie in \[0, 1\]; got 2"):
         search(ConstantControls({"theta": 2.0}))
 

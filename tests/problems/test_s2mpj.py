@@ -46,14 +46,14 @@ def test_rows_of_points_are_evaluated_each_by_itself():
 
 def test_a_missing_bound_is_ten_steps_of_its_own_size_away():
     problem = meco.get_problem("S2MPJ-HS43")
-    low, high = s2mpj.true_bounds("S2MPJ-HS43")
+    low, high = s2mpj.read_true_bounds("S2MPJ-HS43")
     assert np.isinf(low).all()
     assert np.isinf(high).all()
     assert_allclose(problem.upper - problem.x0, 10 * np.maximum(1, np.abs(problem.x0)))
 
 
 def test_a_bound_that_is_stated_stays():
-    low, high = s2mpj.true_bounds("S2MPJ-HS71")
+    low, high = s2mpj.read_true_bounds("S2MPJ-HS71")
     problem = meco.get_problem("S2MPJ-HS71")
     assert_array_equal(problem.lower, low)
     assert_array_equal(problem.upper, high)

@@ -12,7 +12,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
-from meco.figures.mission_figure import missions_figure
+from meco.figures.mission_figure import make_missions_figure
 from meco.figures.panel import panel_margins
 from meco.figures.svg import panel_size
 from meco.problems.suite import get_problem
@@ -344,6 +344,6 @@ def test_a_flight_to_draw_has_18_numbers():
 
 
 def test_all_missions_fit_in_one_figure():
-    figure = missions_figure([load_mission(name) for name in MISSION_NAMES[:3]])
+    figure = make_missions_figure([load_mission(name) for name in MISSION_NAMES[:3]])
     assert [panel.title for panel in figure.panels] == list(MISSION_NAMES[:3])
     assert "route" in labels(figure)

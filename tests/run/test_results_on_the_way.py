@@ -108,7 +108,7 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
         entries[int(number)] = drawn(draw, int(number))
         if draw.random() < 0.3:
             every = table.evaluations_of(entries)
-            strict = every.evaluation(0.0, tolerances[1])
+            strict = every.to_evaluation(0.0, tolerances[1])
             ev = strict if strict.feasible.any() else Evaluation.of(strict.f, strict.g, strict.h, *tolerances)
             at = int(best(feasibility_first(ev))[0])
             assert every.leader == at

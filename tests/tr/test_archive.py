@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from array_libraries import every_library
-from meco.core.capabilities import Replay, offered
+from meco.core.capabilities import Replay, find_capability
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
@@ -79,7 +79,7 @@ def begun(rng):
     evaluator = Evaluator.on(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
     engine = TrustRegion(Task.of(evaluator, rng))
     Loop(engine, evaluator).step()
-    return engine, offered(engine, Replay)
+    return engine, find_capability(engine, Replay)
 
 
 def test_a_device_that_adds_points_by_itself_is_given_room_for_them():

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.core.capabilities import Asynchronous, offered
+from meco.core.capabilities import Asynchronous, find_capability
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -31,7 +31,7 @@ def told(budget, held_back):
     engine = make_tr_es(Task.of(evaluator, Streams([1])), share=0.3)
     loop = Loop(engine, evaluator)
     loop.step()
-    search, late, answers = offered(engine, Asynchronous).start(4, loop.tell, lambda points: None), [], 0
+    search, late, answers = find_capability(engine, Asynchronous).start(4, loop.tell, lambda points: None), [], 0
 
     def answer(ticket):
         x = ticket.x[None, None, :]

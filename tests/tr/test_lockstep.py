@@ -13,11 +13,11 @@ from searches import visited
 
 import meco
 from array_libraries import every_library
-from meco.testing import Recorded
+from meco.testing import RecordingProblem
 
 PROBLEMS = {
     "corner": meco.get_problem("corner", 4),
-    "holes": Recorded(3, "mixed", holes=0.3).problem,  # some runs fail where others do not
+    "holes": RecordingProblem(3, "mixed", holes=0.3).problem,  # some runs fail where others do not
     "impossible": meco.get_problem("impossible", 2),  # converges, so it starts again
 }
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.core.capabilities import Cooperation, offered
+from meco.core.capabilities import Cooperation, find_capability
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -121,7 +121,7 @@ def test_what_other_searches_found_goes_to_the_models():
     search = steered_search(ZEROS, Task.of(evaluator, Streams([1])))
     Loop(search, evaluator).step()
     known, x = search.engine.archive.count, search.engine.archive.x[:, :3] * 0.5
-    offered(search, Cooperation).learn(x, evaluator.peek(x))
+    find_capability(search, Cooperation).learn(x, evaluator.evaluate_uncounted(x))
     assert search.engine.archive.count == known + 3
 
 

@@ -10,7 +10,7 @@ import meco
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-from meco.core.memory import capture, flatten, restore
+from meco.core.memory import capture_state, flatten_state, restore_state
 from meco.core.streams import Streams
 from meco.methods import build_engine
 from meco.tr.working_set import MOST_WATCHED, WorkingSet
@@ -87,8 +87,8 @@ def test_a_saved_search_goes_on_with_its_working_set():
         return engine
 
     saved, other = begin(9), begin(1)
-    record = flatten(capture(saved))
-    restore(other, record)
+    record = flatten_state(capture_state(saved))
+    restore_state(other, record)
     assert_array_equal(other.state.working.index, saved.state.working.index)
     assert_array_equal(other.state.working.values, saved.state.working.values)
     assert_array_equal(other.ask(), saved.ask())

@@ -112,9 +112,9 @@ class MecoGenerator(Generator):
         self._seed = int(np.random.default_rng().integers(2**31)) if seed is None else seed
         self._cheap_function, self._asynchronous, self._searches = cheap, asynchronous, 0
         self._events: list[tuple[str, Any]] = []  # every suggestion and result, by which a copy becomes what this is
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         """As if nothing had been suggested or ingested."""
         self._optimizer: Optimizer | None = None
         names = tuple(axis.name for axis in self._axes)
@@ -134,7 +134,7 @@ class MecoGenerator(Generator):
         """Do again all that was done: the copy goes on as the original does."""
         events = state.pop("_events")
         self.__dict__.update(state, _events=[])
-        self._begin()
+        self._reset()
         for name, given in events:
             getattr(self, name)(given)
 
@@ -164,7 +164,7 @@ class MecoGenerator(Generator):
                 break
             search = self._find_search()
             asked = search.ask(None if num_points is None else num_points - len(found))
-            if not len(asked) and self._planned(search) < search.request.budget:
+            if not len(asked) and self._count_planned(search) < search.request.budget:
                 raise ValueError(
                     f"{len(found)} of {num_points} points: the rest of the generation must be ingested first "
                     "(asynchronous=True waits for nothing)"
@@ -206,7 +206,7 @@ class MecoGenerator(Generator):
         return self._optimizer
 
     @staticmethod
-    def _planned(search: Optimizer) -> int:
+    def _count_planned(search: Optimizer) -> int:
         """Evaluations of the plan that were given out, told or not."""
         return len(search.log.entries) + len(search.pending)
 

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from meco.adapters.decision_processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
+from meco.core.problem import Problem
 from meco.errors import InvalidInput, load_extra
-from meco.figures.search_figure import search_figure
+from meco.figures.search_figure import make_search_figure
 from meco.learn.challenge.observation import (
     CONSTRAINT_NAMES,
     MOST_POINTS,
@@ -30,13 +31,13 @@ from gymnasium.vector.utils import batch_space  # noqa: E402
 
 
 def observation_space(process: DecisionProcess) -> spaces.Box:
-    """The features, bounded."""
+    """The features of a process as a box [F], within the bound that features have."""
     seen = process.features
     return spaces.Box(-seen.bound, seen.bound, (len(seen.names),), np.float32)
 
 
 def action_space(process: DecisionProcess) -> spaces.Space[Any]:
-    """A choice among counted actions, or a value of each control."""
+    """One of the counted actions, or a box with a value for each control, as the process decides."""
     if process.choices is not None:
         return spaces.Discrete(process.choices)
     return spaces.Box(process.low.astype(np.float32), process.high.astype(np.float32), dtype=np.float32)
@@ -54,7 +55,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
-        """Settings are those of the decision process."""
+        """Settings are those of the decision process; InvalidInput for another render_mode."""
         modes = self.metadata["render_modes"]
         if render_mode not in (None, *modes):
             raise InvalidInput(f"render_mode must be {', '.join(map(repr, modes))} or None; got {render_mode!r}")
@@ -65,7 +66,10 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """A new episode on a drawn problem, or on options["problem"]."""
+        """A new episode on a drawn problem, or on options["problem"]: features [F] and information.
+
+        A seed restarts the draws and forgets what earlier episodes reached.
+        """
         super().reset(seed=seed)
         if seed is not None:
             self._process.forget_outcomes(0)
@@ -77,7 +81,10 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return s[0].astype(np.float32), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Apply an action up to the next decision; an episode is never truncated."""
+        """Apply an action up to the next decision.
+
+        Features [F], reward, whether the budget is spent, False, information.
+        """
         s, r, done = self._episode.step(self._process.decode_actions(np.asarray(action)[None]))
         if done[0]:
             self._process.remember_outcome(self._episode)
@@ -85,10 +92,20 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
     def render(self) -> Any:
-        """The state of the run in a line, or as a picture [height, width, 3]."""
+        """The state of the run in a line ("ansi"), or as a picture [height, width, 3] ("rgb_array"); else None."""
         if self.render_mode == "rgb_array":
-            return search_figure(self._episode).to_array()
+            return make_search_figure(self._episode).to_array()
         return self._process.describe(self._episode) if self.render_mode == "ansi" else None
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """The problems that are drawn from."""
+        return self._process.problems
+
+    @property
+    def episode(self) -> Any:
+        """The present episode; reset() begins the first."""
+        return self._episode
 
     def _print_if_human(self) -> None:
         """Print the state of the run where render_mode is "human"."""
@@ -96,7 +113,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
             print(self._process.describe(self._episode))
 
     def _info(self) -> dict[str, Any]:
-        """Information on the one run, as Gymnasium wants it."""
+        """Information on the one run by name, without the leading axis."""
         return {name: values[0] for name, values in self._process.run_info(self._episode).items()}
 
 
@@ -123,7 +140,10 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """New episodes; options={"problem": ...} takes one problem for all runs, or a list of one each."""
+        """New episodes: features [num_envs, F] and information; seeds restart the draws of their environments.
+
+        options={"problem": ...} takes one problem for all runs, or a list of one each, else InvalidInput.
+        """
         each = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
         for i, seed_of_run in enumerate(each or []):
             if seed_of_run is not None:
@@ -138,7 +158,10 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         return self._episode.reset().astype(np.float32), self._process.run_info(self._episode)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Apply the actions up to the next decision; after the end, begin new episodes instead."""
+        """Apply the actions up to the next decision, [num_envs, ...] each.
+
+        After the end, begin new episodes instead.
+        """
         never = np.zeros(self.num_envs, dtype=bool)
         if self._over:
             s, info = self.reset()
@@ -188,7 +211,7 @@ class TrustRegionSetEnv(gymnasium.Env[dict[str, np.ndarray], Any]):
         """Settings are those of MeCO-TR-v0."""
         self._env = TrustRegionEnv(render_mode, **settings)
         self.render_mode, self.action_space = render_mode, self._env.action_space
-        first = self._env._process.problems[0]
+        first = self._env.problems[0]
         sizes = {"points": (MOST_POINTS, len(POINT_NAMES))}
         sizes["constraints"] = (first.n_ineq + first.n_eq, len(CONSTRAINT_NAMES))
         sets = {name: spaces.Box(-1.0, 1.0, size, np.float32) for name, size in sizes.items()}
@@ -197,23 +220,23 @@ class TrustRegionSetEnv(gymnasium.Env[dict[str, np.ndarray], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """As of MeCO-TR-v0."""
+        """A new episode, as of MeCO-TR-v0; observed as vector [F], points [64, 6] and constraints [C, 5]."""
         super().reset(seed=seed)
         s, info = self._env.reset(seed=seed, options=options)
         return self._observe(s), info
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """As of MeCO-TR-v0."""
+        """Apply an action, as of MeCO-TR-v0; observed as vector [F], points [64, 6] and constraints [C, 5]."""
         s, *rest = self._env.step(action)
         return self._observe(s), *rest  # type: ignore[return-value]
 
     def render(self) -> Any:
-        """As of MeCO-TR-v0."""
+        """The picture or line of MeCO-TR-v0."""
         return self._env.render()
 
     def _observe(self, s: np.ndarray) -> dict[str, np.ndarray]:
-        """The vector, and the present search as sets."""
-        episode = self._env._episode
+        """The vector s [F], and the present search as sets: points [64, 6], constraints [C, 5]."""
+        episode = self._env.episode
         points, constraints = point_tokens(episode)[0], constraint_tokens(episode)[0]
         return {"vector": s, "points": points.astype(np.float32), "constraints": constraints.astype(np.float32)}
 
@@ -226,7 +249,7 @@ SET_ENVIRONMENT = "MeCO-TR-sets-v0"
 
 
 def register() -> None:
-    """Make the environments known to Gymnasium, once."""
+    """Make the environments known to Gymnasium; those that are already stay as they are."""
     for name, (one, many) in ENVIRONMENTS.items():
         if name not in gymnasium.registry:
             entries = [f"{made.__module__}:{made.__name__}" for made in (one, many)]  # as text: a spec becomes JSON

@@ -27,7 +27,7 @@ class NamedCheap:
         """What cheap= takes: a function for each name, or one for all."""
         if self.names is None:
             return {"cheap": self.values}
-        return {name: partial(self._value, name) for name in self.names}
+        return {name: partial(self._values_of_name, name) for name in self.names}
 
     def values(self, given: Any) -> list[float]:
         """All values at a point, in the order of the names."""
@@ -35,7 +35,7 @@ class NamedCheap:
         parts = [said] if self.names is None else [said[name] for name in self.names]
         return [value for part in parts for value in np.ravel(part).astype(np.float64).tolist()]
 
-    def _value(self, name: str, given: Any) -> list[float]:
+    def _values_of_name(self, name: str, given: Any) -> list[float]:
         """The values of one name."""
         found: list[float] = np.ravel(self.fun(given)[name]).astype(np.float64).tolist()
         return found

@@ -50,7 +50,7 @@ class MecoSolver:
 
         def evaluate(x: np.ndarray) -> dict[str, Any]:
             """f, then linear before nonlinear constraints, in one evaluation."""
-            g, h = _linear(aub, bub, x), _linear(aeq, beq, x)
+            g, h = _linear_excess(aub, bub, x), _linear_excess(aeq, beq, x)
             g += [] if cub is None else np.ravel(cub(x)).tolist()
             h += [] if ceq is None else np.ravel(ceq(x)).tolist()
             return {"f": float(fun(x)), "g": g, "h": h}
@@ -79,7 +79,7 @@ def make_box(x0: np.ndarray, xl: np.ndarray | None, xu: np.ndarray | None) -> tu
     return made_low, np.where(has_high, high, np.maximum(x0, from_low) + width)
 
 
-def _linear(matrix: np.ndarray | None, side: np.ndarray | None, x: np.ndarray) -> list[float]:
+def _linear_excess(matrix: np.ndarray | None, side: np.ndarray | None, x: np.ndarray) -> list[float]:
     """A x - b of linear constraints; nothing without any."""
     if matrix is None or side is None or not np.size(side):
         return []

@@ -140,7 +140,7 @@ class MecoSampler(BaseSampler):
         x0 = None
         if (others and len(good) <= 2 * len(box)) or (not good and any(axis.infinite for axis in axes.values())):
             drawn = self._random.random(len(box)).tolist()
-            x0 = np.array([axis.spread(u) for axis, u in zip(axes.values(), drawn)])
+            x0 = np.array([axis.value_at_share(u) for axis, u in zip(axes.values(), drawn)])
             x0 = np.where(integer, np.round(x0), x0)
         known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
 
@@ -175,7 +175,7 @@ class MecoSampler(BaseSampler):
             if trial.number == 0 and not axis.infinite:
                 return axis.to_value(0.5 * (axis.low + axis.high))  # the search begins in the middle
             if axis.infinite:
-                return axis.to_value(axis.spread(0.5 if trial.number == 0 else float(self._random.random())))
+                return axis.to_value(axis.value_at_share(0.5 if trial.number == 0 else float(self._random.random())))
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:

@@ -59,7 +59,7 @@ class SearchedParameter(NamedTuple):
         """Whether an end is missing."""
         return math.isinf(self.low) or math.isinf(self.high)
 
-    def spread(self, u: float) -> float:
+    def value_at_share(self, u: float) -> float:
         """The value at a share u of the range; without bounds, of ten to either side of 0 or beyond the bound."""
         if not self.infinite:
             return self.low + u * (self.high - self.low)

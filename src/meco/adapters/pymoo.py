@@ -11,9 +11,9 @@ from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Workers
 from meco.problems.pymoo_problem import (
+    count_pymoo_choices,
     from_pymoo,
     from_pymoo_points,
-    pymoo_choices,
     read_pymoo_bounds,
     to_pymoo_points,
 )
@@ -101,7 +101,7 @@ class MeCO(Algorithm):
 
 def _make_variables(problem: Any, numbers: Variables) -> Variables:
     """The variables of a problem; those that are a Choice are categories."""
-    choices = pymoo_choices(problem)
+    choices = count_pymoo_choices(problem)
     return Variables(
         tuple(
             Variable(categories=[f"option {k}" for k in range(choices[i])]) if choices.get(i, 0) > 1 else variable

@@ -13,7 +13,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import ResultStore
-from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
+from meco.bench.run.runner import CampaignStopped, Summary, raise_when_stopped, run_campaign
 from meco.errors import InvalidInput, MecoError
 
 
@@ -50,7 +50,7 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
     0: every run is there; 1: some failed; 128 + n: stopped by signal n. MecoError where nothing could be run.
     """
     try:
-        with stopping_signals():
+        with raise_when_stopped():
             summary = _run_missing(experiments, folder, args)
     except CampaignStopped as stop:
         name = signal.Signals(stop.number).name
@@ -71,11 +71,11 @@ def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.
     at_once = True  # workers that still have work are ended
     try:
         with ResultStore.open_campaign(folder) as store:
-            summary = run_campaign(experiments, store, workers, args.quiet)
+            summary = run_campaign(experiments, store, workers, quiet=args.quiet)
             at_once = False
         return summary
     finally:
-        workers.close(at_once)
+        workers.close(now=at_once)
 
 
 def _print_summary(summary: Summary, folder: str) -> None:

@@ -34,7 +34,7 @@ def read_campaign_status(folder: Path) -> dict[str, Any]:
         "kind": "campaign", "folder": folder.name, "over": done + len(failed) >= len(wanted),
         "done": done, "failed": len(failed), "wanted": len(wanted),
         "reasons": [f"{text} ({count} runs)" for text, count in reasons],
-        "left": _seconds_left(results, wanted), "quiet": _seconds_quiet(folder),
+        "left": _seconds_left(results, wanted), "quiet": _seconds_since_result(folder),
         "experiments": [_describe_experiment(results, e, dim) for e in results.experiments for dim in e.dims],
     }  # fmt: skip
 
@@ -56,7 +56,7 @@ def _seconds_left(results: StoreContents, wanted: list[Run]) -> float | None:
     return sum(pace.get(run.method, overall) for run in missing) / max(1, workers)
 
 
-def _seconds_quiet(folder: Path) -> float | None:
+def _seconds_since_result(folder: Path) -> float | None:
     """Seconds since a result was kept."""
     store = folder / STORE_FILE
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None

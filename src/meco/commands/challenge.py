@@ -29,11 +29,11 @@ from meco.learn.challenge.judging import (
     UNTRAINED_NAME,
     JudgedProblem,
     Judgement,
-    generated_set,
-    judge,
+    first_seed_of_digest,
+    judge_agents,
+    list_generated_set,
+    list_suite_set,
     make_controls,
-    seeds_of_digest,
-    suite_set,
 )
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
@@ -80,20 +80,20 @@ def run(args: argparse.Namespace) -> int:
             facts[name] = {"file": Path(text).name, "digest": digest, "training_seconds": agent.training_seconds}
             report(f"{name}: ready after {agent.training_seconds:.1f} s")
         kept = KeptBatches(Path(args.out) / "runs.jsonl")
-        judged = _judge_all(agents, facts, args.quick, args.suite, report, kept)
+        judged = _judge_all(agents, facts, quick=args.quick, suites=args.suite, report=report, kept=kept)
         if kept.reused:
             report(f"{kept.reused} runs were known from {Path(args.out) / 'runs.jsonl'}")
     finally:
         for agent in agents.values():
             agent.close()
-    found = _summarise_judgements(judged, facts, args.quick) | {"seconds": time.monotonic() - began}
+    found = _summarise_judgements(judged, facts, quick=args.quick) | {"seconds": time.monotonic() - began}
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     write_bytes(out / "challenge.json", json.dumps(found, indent=1, allow_nan=False).encode())
     write_bytes(out / "challenge.html", _compose_page(found).encode("utf-8"))
-    table = _result_table(found)
-    widths = [max(len(row[k]) for row in _texts(table)) for k in range(len(table.columns))]
-    for row in _texts(table):
+    table = _make_result_table(found)
+    widths = [max(len(row[k]) for row in _table_texts(table)) for k in range(len(table.columns))]
+    for row in _table_texts(table):
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
     print(f"\n{table.caption}\n{out / 'challenge.json'}, {out / 'challenge.html'}")
     return 0
@@ -109,6 +109,7 @@ def _make_env(dim: int = 5, per_variable: int = 20, **settings: Any) -> Any:
 def _judge_all(
     agents: dict[str, Agent],
     facts: dict[str, dict[str, Any]],
+    *,
     quick: bool,
     suites: list[str],
     report: Any,
@@ -118,32 +119,32 @@ def _judge_all(
 
     Adds the first seed of these problems to each agent's facts.
     """
-    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick)
+    size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick=quick)
     everyone = tuple(agents)
     shipped = load_policy(DEFAULT_SEARCH_POLICY).metadata["digest"]
     known = {name: f"protocol {PROTOCOL}, {name}, {shipped if name == SHIPPED_NAME else ''}" for name in controls}
     known |= {  # a training is another one each time, and a process may have changed: their runs are not kept
         name: f"protocol {PROTOCOL}, {facts[name]['digest']}" for name, a in agents.items() if a.within_its_file
     }
-    again = partial(judge, seeds=size.seeds, report=report, kept=kept, identities=known)
-    judged = [(again("choose", generated_set("choose", size), controls, agents), everyone)]
+    again = partial(judge_agents, seeds=size.seeds, report=report, kept=kept, identities=known)
+    judged = [(again("choose", list_generated_set("choose", size), controls, agents), everyone)]
     for name, agent in agents.items():
-        first = seeds_of_digest(facts[name]["digest"])
+        first = first_seed_of_digest(facts[name]["digest"])
         facts[name]["confirm_from_seed"] = first
-        problems: list[JudgedProblem] = generated_set("confirm", size, first)
+        problems: list[JudgedProblem] = list_generated_set("confirm", size, first)
         judged.append((again("confirm", problems, controls, {name: agent}), (name,)))
     for suite in suites:
-        problems = suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
+        problems = list_suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
         judged.append((again(suite, problems, controls, agents), everyone))
     return judged
 
 
 def _summarise_judgements(
-    judged: list[tuple[Judgement, tuple[str, ...]]], facts: dict[str, dict[str, Any]], quick: bool
+    judged: list[tuple[Judgement, tuple[str, ...]]], facts: dict[str, dict[str, Any]], *, quick: bool
 ) -> dict[str, Any]:
     """Everything that was found, as plain data for JSON; the first judgement must be of choose."""
     choose = judged[0][0]
-    best = max(choose.constants, key=lambda name: float(choose.column(name).mean()))
+    best = max(choose.constants, key=lambda name: float(choose.quantiles_of(name).mean()))
     agents = {
         name: {**known, "sets": {j.set_name: _summarise_set(j, name, best) for j, of in judged if name in of}}
         for name, known in facts.items()
@@ -164,8 +165,8 @@ def _summarise_set(judged: Judgement, name: str, best: str) -> dict[str, Any]:
 
     p is None where SciPy is not installed.
     """
-    mine = judged.column(name)
-    leads = {rival: mine - judged.column(best if rival == "best constant" else rival) for rival in RIVALS}
+    mine = judged.quantiles_of(name)
+    leads = {rival: mine - judged.quantiles_of(best if rival == "best constant" else rival) for rival in RIVALS}
     try:
         p = stats.holm_correction(np.array([stats.wilcoxon_p(mine, mine - lead) for lead in leads.values()])).tolist()
     except MissingExtra:
@@ -178,7 +179,7 @@ def _summarise_set(judged: Judgement, name: str, best: str) -> dict[str, Any]:
         "interval": [low, high],
         "feasible": float(judged.outcomes.feasible[:, k].mean()),
         "decision_seconds": float(judged.seconds[k]),
-        "scores": {way: float(judged.column(way).mean()) for way in judged.ways},
+        "scores": {way: float(judged.quantiles_of(way).mean()) for way in judged.ways},
         "leads": {
             rival: {"mean": float(lead.mean()), "p": each} for (rival, lead), each in zip(leads.items(), p)
         },
@@ -186,7 +187,7 @@ def _summarise_set(judged: Judgement, name: str, best: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result_table(found: dict[str, Any]) -> Table:
+def _make_result_table(found: dict[str, Any]) -> Table:
     """A table with a row for each agent on each set, from what _summarise_judgements() gave."""
     columns = [Column("Agent", head=True), Column("set"), Column("problems"), Column("score"), Column("95 %")]
     columns += [*(Column(f"lead over {rival}") for rival in RIVALS), Column("feasible, %"), Column("decisions, s")]
@@ -215,12 +216,12 @@ def _lead_text(lead: dict[str, Any]) -> str:
     return f"{lead['mean']:+.3f}{mark}"
 
 
-def _texts(table: Table) -> list[list[str]]:
+def _table_texts(table: Table) -> list[list[str]]:
     """A table as texts, heads first."""
     return [[column.label for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
 
 
-def _agent_table(found: dict[str, Any]) -> Table:
+def _make_agent_table(found: dict[str, Any]) -> Table:
     """Where each agent comes from, and what its training took."""
     columns = [Column("Agent", head=True), Column("file"), Column("digest"), Column("problems of confirm from seed")]
     rows = [
@@ -234,7 +235,7 @@ def _agent_table(found: dict[str, Any]) -> Table:
     return Table("agents", "The agents", [*columns, Column("training, s")], rows)
 
 
-def _way_table(found: dict[str, Any], name: str) -> Table:
+def _make_way_table(found: dict[str, Any], name: str) -> Table:
     """Scores of every way beside one agent, on every set; ways that a set lacks are left out, best on confirm first."""
     sets = found["agents"][name]["sets"]
     ways = sorted(next(iter(sets.values()))["scores"], key=lambda way: -sets["confirm"]["scores"].get(way, -1.0))
@@ -251,11 +252,11 @@ def _compose_page(found: dict[str, Any]) -> str:
     """The page: the result, the controls beside each agent, where everything comes from."""
     parts = {"result": "Result", "ways": "Beside the controls", "made": "How this was made"}
     links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
-    ways = "".join(table_html(_way_table(found, name)) for name in found["agents"])
+    ways = "".join(table_html(_make_way_table(found, name)) for name in found["agents"])
     body = (
-        f'<section id="result"><h2>{parts["result"]}</h2>{table_html(_result_table(found))}</section>'
+        f'<section id="result"><h2>{parts["result"]}</h2>{table_html(_make_result_table(found))}</section>'
         f'<section id="ways"><h2>{parts["ways"]}</h2>{ways}</section>'
-        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_agent_table(found))}</section>'
+        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_make_agent_table(found))}</section>'
     )
     size = "a quick look" if found["quick"] else "the full sets"
     about = f"protocol {found['protocol']}, {size}, MeCO {found['meco']}, {found['seconds']:.0f} s, {found['made']}"

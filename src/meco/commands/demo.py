@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         problem = find_problem(name)
         print(f"{name}: {story}", file=sys.stderr)
         spent = budget if args.budget is None else args.budget
-        result, seconds = _solve_story(problem, args.method, spent, args, not args.quiet)
+        result, seconds = _solve_story(problem, args.method, spent, args, progress=not args.quiet)
         text = f"{describe_result(result, problem.variables)}\n\n{_headline_text(problem, result, seconds)}"
         print(text)
         stopped = result.run.stop_reason == "interrupt"
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve_story(
-    problem: Problem, method: str, budget: int, args: argparse.Namespace, progress: bool = False
+    problem: Problem, method: str, budget: int, args: argparse.Namespace, *, progress: bool = False
 ) -> tuple[Result, float]:
     """One run, and its seconds."""
     from meco.api import minimize

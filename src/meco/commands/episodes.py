@@ -8,7 +8,7 @@ from pathlib import Path
 
 from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
-from meco.learn.challenge.judging import SHIPPED_NAME, SetSize, generated_set, make_controls
+from meco.learn.challenge.judging import SHIPPED_NAME, SetSize, list_generated_set, make_controls
 from meco.learn.challenge.offline import record_episodes
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME
 from meco.learn.tr.training_problems import read_layout
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     size = SetSize(tuple(read_layout(args.layout)), args.problems, 1)
     report = (lambda line: None) if args.quiet else lambda line: print(line, file=sys.stderr, flush=True)
     files = record_episodes(
-        Path(args.out), generated_set(args.set, size, args.seed), ways, args.seed, args.sets, report
+        Path(args.out), list_generated_set(args.set, size, args.seed), ways, args.seed, sets=args.sets, report=report
     )
     print(f"{len(files)} files and episodes.json in {args.out}")
     return 0

@@ -14,7 +14,7 @@ from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
-from meco.run.folder.reader import folder_fingerprint, read_run_json
+from meco.run.folder.reader import fingerprint_folder, read_run_json
 from meco.run.progress import FORMS, Progress
 from meco.run.request import options_from_inputs, tolerances_from_inputs, variables_from_inputs
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not set(inputs["options"]) <= METHOD_OPTIONS:
         raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
-    _confirm_foreign_run(folder, run_json, args.yes)
+    _confirm_foreign_run(folder, run_json, assume_yes=args.yes)
     try:
         os.chdir(source["folder"])  # relative paths mean what they meant
     except OSError as error:
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
                 evaluated=source.get("evaluated"),
                 seed=inputs["seed"],
                 tolerances=tolerances_from_inputs(inputs),
-                workers=make_workers(options, batch, bool(inputs.get("asynchronous"))),
+                workers=make_workers(options, batch, asynchronous=bool(inputs.get("asynchronous"))),
                 stop=make_stop(args),
                 on_error=inputs["on_error"],
                 cheap=find_cheap(source.get("cheap"), fun),
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         fun.close()
 
 
-def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: bool) -> None:
+def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], *, assume_yes: bool) -> None:
     """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own.
 
     InvalidInput where the answer is no, or nobody can be asked.
@@ -107,7 +107,7 @@ def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: boo
     runs["benchmark"] = source.get("target") if names_a_file(str(source.get("target"))) else None
     cheap = source.get("cheap")
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None, cheap) if what]
-    if assume_yes or not named or run_json.get("place") == folder_fingerprint(folder):
+    if assume_yes or not named or run_json.get("place") == fingerprint_folder(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
     if not sys.stdin.isatty():

@@ -51,7 +51,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
         "budget": inputs["budget"], "nfev": len(every), "failures": _count_failures(every.fault),
-        "reasons": _latest_failures(folder), "partial": int(every.partial.sum()),
+        "reasons": _read_latest_failures(folder), "partial": int(every.partial.sum()),
         "variables": variables.labels(units=True),
         "lower": [_finite_or_none(v) for v in variables.lower], "upper": [_finite_or_none(v) for v in variables.upper],
         "steering": _steering_curves(folder),
@@ -60,7 +60,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": [], "drawn": []}
-    ev = every.evaluation(*tolerances)
+    ev = every.to_evaluation(*tolerances)
     strict = every.feasible & (every.g <= 0.0).all(axis=1)  # goes first, as for the answer
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     ranked.sort(key=lambda i: not strict[i])
@@ -154,7 +154,7 @@ def _count_failures(fault: np.ndarray) -> dict[str, int]:
     return {Fault(int(k)).name.lower(): n for k, n in sorted(Counter(fault.tolist()).items()) if k != Fault.NONE}
 
 
-def _latest_failures(folder: Path) -> list[str]:
+def _read_latest_failures(folder: Path) -> list[str]:
     """The latest failures in words; [] where none was kept or the file cannot be read."""
     try:
         lines = (

@@ -185,7 +185,7 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
             evaluated=args.evaluated,
             seed=args.seed,
             tolerances=_read_tolerances(args, problem),
-            workers=make_workers(options, args.batch, args.asynchronous),
+            workers=make_workers(options, args.batch, asynchronous=args.asynchronous),
             stop=make_stop(args),
             on_error=args.on_error,
             cheap=cheap,
@@ -231,7 +231,7 @@ def _read_tolerances(args: argparse.Namespace, problem: Problem | None) -> Toler
     )
 
 
-def make_workers(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
+def make_workers(options: dict[str, Any], batch: int | None = None, *, asynchronous: bool = False) -> Workers:
     """Who calls the function, from call_options()."""
     n = 1 if options["workers"] is None else options["workers"]
     return Workers(n, batch, asynchronous, options["timeout"], options["vectorized"])
@@ -291,7 +291,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
         results = solve(args.method, problem, args.budget, seeds, watch=watch, **options)
         watch.close()
     print(
-        json.dumps([_run_summary(r) for r in results], ensure_ascii=False)
+        json.dumps([_summarise_run(r) for r in results], ensure_ascii=False)
         if args.json
         else _describe_runs(problem, results)
     )
@@ -331,7 +331,7 @@ class RunsWatcher:
         self.line.clear()
 
 
-def _run_summary(r: Result) -> dict[str, Any]:
+def _summarise_run(r: Result) -> dict[str, Any]:
     """A run as --json shows it."""
     run = r.run
     return {
@@ -391,6 +391,6 @@ def _draw_picture(path: str, target: str | None, x: np.ndarray, draw_curves: Cal
 
 def _draw_curves(results: list[Result], path: str) -> None:
     """Write a figure of f + nu of each run over its evaluations."""
-    from meco.figures.run_figure import scores_figure
+    from meco.figures.run_figure import make_scores_figure
 
-    scores_figure(results).save(path)
+    make_scores_figure(results).save(path)

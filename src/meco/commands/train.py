@@ -18,7 +18,13 @@ from meco.core.signals import note_signals
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import file_digest, names_a_file, split_file_name
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
-from meco.learn.paper.presets import PRESETS, configs_for_seeds, leave_one_out_configs, problems_without, select_configs
+from meco.learn.paper.presets import (
+    PRESETS,
+    list_problems_without,
+    make_configs_for_seeds,
+    make_leave_one_out_configs,
+    select_configs,
+)
 from meco.learn.paper.training_record import write_policy_and_log
 from meco.policies.store import SUFFIX, load_policy
 from meco.problems.suite import get_problem
@@ -82,23 +88,23 @@ def run(args: argparse.Namespace) -> int:
     Stopped in between, the same command with --resume goes on.
     """
     load_extra("torch", "train", "training")
-    _check_together(args)
+    _check_batch_options(args)
     configs = read_configs(args)
     args.out.mkdir(parents=True, exist_ok=True)
     from meco.learn.paper.trainer import lockstep_groups
 
     end = math.inf if args.seconds is None else time.monotonic() + args.seconds
     with note_signals() as signalled:
-        stop = _until(signalled, end)
+        stop = _make_stop_check(signalled, end)
         for group in lockstep_groups(configs, args.together):
-            pending = _find_pending(group, args.out, args.select) if args.resume else group
+            pending = _find_pending(group, args.out, select=args.select) if args.resume else group
             if pending and (stop() or not _train_group(pending, args, stop)):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
                 return EXIT_STOPPED
     return 0
 
 
-def _check_together(args: argparse.Namespace) -> None:
+def _check_batch_options(args: argparse.Namespace) -> None:
     """Refuse batches of none, and batches that part the seeds that --select chooses among."""
     if args.together is not None and args.together < 1:
         raise InvalidInput(f"--together must be at least 1; got {args.together}")
@@ -106,7 +112,7 @@ def _check_together(args: argparse.Namespace) -> None:
         raise InvalidInput("--select chooses among seeds that train in one batch; leave out --together")
 
 
-def _until(signalled: Callable[[], bool], end: float) -> Callable[[], bool]:
+def _make_stop_check(signalled: Callable[[], bool], end: float) -> Callable[[], bool]:
     """Whether a signal came, or the clock is past its end."""
     return lambda: signalled() or time.monotonic() >= end
 
@@ -116,9 +122,9 @@ def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
     make = _find_preset(args)
     if args.select and args.only is not None:  # names of what is kept, whatever the seed
         wanted, args.only = args.only, None
-        configs = configs_for_seeds(lambda seed: select_configs(make(seed), wanted), args.seeds)
+        configs = make_configs_for_seeds(lambda seed: select_configs(make(seed), wanted), args.seeds)
     else:
-        configs = configs_for_seeds(make, args.seeds)
+        configs = make_configs_for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
     configs = [c.with_settings(**changes).with_texts(read_settings(args)) for c in configs]
@@ -137,8 +143,8 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
-        return partial(leave_one_out_configs, name, suite=suite, dim=dim)
-    problems = problems_without(suite, args.holdout or ())
+        return partial(make_leave_one_out_configs, name, suite=suite, dim=dim)
+    problems = list_problems_without(suite, args.holdout or ())
     task = TaskSettings(suite, dim, problems)
     return lambda seed: [TrainingConfig(name, task, seed=seed)]
 
@@ -195,14 +201,14 @@ def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Ca
     done = trainer.run(stop)
     if report:
         report.end()
-    for trained, losses in _choose_policies(done, args.select):
+    for trained, losses in _choose_policies(done, select=args.select):
         print(write_policy_and_log(args.out, trained, command_of_policy(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
 
 
-def _choose_policies(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
+def _choose_policies(done: Sequence[Any], *, select: bool) -> list[tuple[Any, Any]]:
     """The policies to write, each with the losses of the candidates it was chosen among."""
     if not select:
         return [(trained, None) for trained in done]
@@ -229,7 +235,7 @@ def words_of_policy(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _find_pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
+def _find_pending(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> list[TrainingConfig]:
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
     from meco.learn.paper.selection import name_without_seed
 
@@ -240,11 +246,11 @@ def _find_pending(configs: Sequence[TrainingConfig], folder: Path, select: bool)
     together: dict[str, list[TrainingConfig]] = {}
     for config in configs:
         together.setdefault(name_of(config), []).append(config)
-    done = {name for name, some in together.items() if _is_done(folder, name, some, select)}
+    done = {name for name, some in together.items() if _is_done(folder, name, some, select=select)}
     return [c for c in configs if name_of(c) not in done]  # in the old order, which a checkpoint keeps
 
 
-def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], select: bool) -> bool:
+def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], *, select: bool) -> bool:
     """Whether the folder holds the policy of this very training, or the choice among these very candidates."""
     try:
         found = load_policy(folder / (name + SUFFIX)).metadata

@@ -339,7 +339,7 @@ def fused(formula: F) -> F:
 
 
 @contextmanager
-def fusing(on: bool = True) -> Iterator[None]:
+def fusing(*, on: bool = True) -> Iterator[None]:
     """Inside the block, which is for torch arrays only, compile fused formulas; or leave them plain."""
     before, _FusingMode.on = _FusingMode.on, on
     try:

@@ -45,7 +45,7 @@ class ProblemBatch:
         self._groups, order = _group_runs(self.problems)
         self._to_groups = self._from_groups = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
-            self._to_groups, self._from_groups = self._on_device(order), self._on_device(np.argsort(order))
+            self._to_groups, self._from_groups = self._index_to_device(order), self._index_to_device(np.argsort(order))
         self._chance: Any = None
         self._group_chance: list[Any] = [None] * len(self._groups)  # the same streams, of the runs of each group
         if any(p.draws for p in distinct):
@@ -75,7 +75,7 @@ class ProblemBatch:
         )
         return box, (ineq, eq)
 
-    def _on_device(self, index: np.ndarray) -> Array:
+    def _index_to_device(self, index: np.ndarray) -> Array:
         """An index in the library and on the device of the values."""
         return index if self.xp is np else self.xp.asarray(index, device=self.device)
 
@@ -98,11 +98,11 @@ class ProblemBatch:
     def _evaluate_groups(self, x: Array, chance: list[Any]) -> Values:
         """Values at x [B, N, D], group by group, each with its streams of chance; None: the truth."""
         if len(self._groups) == 1:
-            return _call(self._groups[0][0], x, chance[0])
+            return _evaluate_problem(self._groups[0][0], x, chance[0])
         xp, parts, at = self.xp, [], 0
         x = x if self._to_groups is None else xp.take(x, self._to_groups, axis=0)
         for (problem, runs), theirs in zip(self._groups, chance):
-            parts.append(self._pad(_call(problem, x[at : at + runs, ...], theirs)))
+            parts.append(self._pad(_evaluate_problem(problem, x[at : at + runs, ...], theirs)))
             at += runs
         values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
         f, g, h = values if self._from_groups is None else [xp.take(v, self._from_groups, axis=0) for v in values]
@@ -116,7 +116,9 @@ class ProblemBatch:
 
     def values_of(self, run: int, x: Array) -> Values:
         """Values of points [1, n, D] of one run."""
-        return self._pad(_call(self.problems[run], x, None if self._chance is None else self._chance.select([run])))
+        return self._pad(
+            _evaluate_problem(self.problems[run], x, None if self._chance is None else self._chance.select([run]))
+        )
 
     def pop_extra_calls(self) -> ExtraCalls | None:
         """A problem is called for what was asked, and nothing else."""
@@ -128,7 +130,7 @@ class ProblemBatch:
         return f, _add_zero_columns(g, self._counts[0]), _add_zero_columns(h, self._counts[1])
 
 
-def _call(problem: Any, x: Array, chance: Any) -> Values:
+def _evaluate_problem(problem: Any, x: Array, chance: Any) -> Values:
     """Values of x [B, N, D]: the truth, or what streams of chance, one for each run, make of it. Moves the streams."""
     draws = 0 if chance is None else getattr(problem, "draws", 0)
     values: Values = problem.disturbed(x, chance.normal(x.shape[1], draws)) if draws else problem.raw(x)

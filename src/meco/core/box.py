@@ -93,7 +93,7 @@ class Box:
         if self.range is None:
             x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
         else:
-            x = self._measure(unit, self.range)
+            x = self._scale_unbounded(unit, self.range)
         x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.integer is not None:
             xp = namespace(unit)
@@ -101,7 +101,7 @@ class Box:
             x = xp.where(self.integer, rounded, x)
         return self._restore_pinned(unit, x) if self.pinned else x
 
-    def _measure(self, unit: np.ndarray, over: SearchRange) -> np.ndarray:
+    def _scale_unbounded(self, unit: np.ndarray, over: SearchRange) -> np.ndarray:
         """Points whose coordinates may have no limit: finite, and inside the bounds that there are."""
         least, most = np.maximum(self.lower, -FARTHEST), np.minimum(self.upper, FARTHEST)
         with np.errstate(over="ignore"):
@@ -147,7 +147,7 @@ class Box:
         linear = np.where(self.lengths > 0.0, self.lengths, 1.0)
         return linear if self.scale is None else self.scale.slopes(x, linear)
 
-    def room(self, unit: np.ndarray) -> np.ndarray:
+    def wall_distances(self, unit: np.ndarray) -> np.ndarray:
         """How far a point [D] of the first run's cube is from the lower and the upper walls: [2, D], inf where none."""
         low, high = (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
         return np.stack([unit - low, high - unit])

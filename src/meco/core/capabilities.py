@@ -1,6 +1,6 @@
 """What an engine can do beyond ask and tell: small objects that it offers.
 
-    convergence = offered(engine, Convergence)
+    convergence = find_capability(engine, Convergence)
     if convergence is not None and convergence.reached().all(): ...
 
 A method's record names the kinds that its engine offers (MethodRecord.offers). minimize() and others read the record,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
-def offered(engine: Engine, kind: type[Kind]) -> Kind | None:
+def find_capability(engine: Engine, kind: type[Kind]) -> Kind | None:
     """The engine's capability of this kind, or None."""
     return next((each for each in engine.capabilities() if isinstance(each, kind)), None)
 

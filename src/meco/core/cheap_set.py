@@ -68,13 +68,13 @@ class CheapSet:
         over = np.where(self.equal, np.maximum(np.abs(c) - self.slack, 0.0), np.maximum(c, 0.0)) / self.size
         return np.where(np.isnan(over), np.inf, over)
 
-    def kept(self, c: np.ndarray) -> np.ndarray:
+    def satisfied_by(self, c: np.ndarray) -> np.ndarray:
         """Whether points with values c [n, C] keep all of them: [n]."""
         return np.all(np.where(self.equal, np.abs(c) <= self.slack, c <= 0.0), axis=-1)
 
-    def keeps(self, unit: np.ndarray) -> np.ndarray:
+    def contains(self, unit: np.ndarray) -> np.ndarray:
         """Whether points [n, D] of the cube keep all of them: [n]."""
-        return self.kept(self.values(unit))
+        return self.satisfied_by(self.values(unit))
 
     def snap(self, unit: np.ndarray) -> np.ndarray:
         """Points [n, D] with whole numbers where they are evaluated."""
@@ -83,7 +83,7 @@ class CheapSet:
         back = self.box.to_unit(self.box.to_box(unit[None])[0])
         return np.where(self.spacing > 0.0, back, unit)
 
-    def linearise(self, unit: np.ndarray, wholes: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def linearise(self, unit: np.ndarray, *, wholes: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Values [C] and slopes [C, D] at a point [D]; along whole numbers, over one of them, only where asked for."""
         low, high = self.walls
         reach = np.where(self.spacing > 0.0, self.spacing if wholes else 0.0, DIFFERENCE) * ~self.fixed
@@ -112,7 +112,7 @@ class CheapSet:
 
     def repair(self, unit: np.ndarray) -> np.ndarray:
         """Points [n, D], those outside moved to near ones inside."""
-        outside = np.flatnonzero(~self.keeps(unit))
+        outside = np.flatnonzero(~self.contains(unit))
         if not outside.size:
             return unit
         unit = unit.copy()
@@ -124,37 +124,37 @@ class CheapSet:
     def nearest(self, x: np.ndarray) -> np.ndarray:
         """A point [D] near x [D] that keeps all of them."""
         x = np.clip(x, *self.walls)
-        if (found := self._return(x)) is not None:
+        if (found := self._newton_rounded(x)) is not None:
             return found
         order = np.argsort(np.sum((self.inside - x) ** 2, axis=1))[:3]
         for anchor in self.inside[order]:
             way = self.snap(np.stack([anchor + share * (x - anchor) for share in SHARES]))
-            kept = np.flatnonzero(self.keeps(way))
+            kept = np.flatnonzero(self.contains(way))
             if kept.size and SHARES[kept[0]] >= 0.5:
                 return way[kept[0]]
-            half = self._return(anchor + 0.5 * (x - anchor))
+            half = self._newton_rounded(anchor + 0.5 * (x - anchor))
             if half is not None:
                 return half
             if kept.size:
                 return way[kept[0]]
-        return self._beside(self.inside[order[0]], x)
+        return self._sample_near(self.inside[order[0]], x)
 
-    def _return(self, x: np.ndarray) -> np.ndarray | None:
+    def _newton_rounded(self, x: np.ndarray) -> np.ndarray | None:
         """The end of Newton's method from x [D], where it keeps all of them; first with whole numbers as they are."""
-        found = self._newton(self.snap(x[None])[0], wholes=False)
+        found = self._newton_inside(self.snap(x[None])[0], wholes=False)
         if found is None and np.any(self.whole):
-            near = self._newton(x, wholes=True)
-            found = None if near is None else self._newton(self.snap(near[None])[0], wholes=False)
+            near = self._newton_inside(x, wholes=True)
+            found = None if near is None else self._newton_inside(self.snap(near[None])[0], wholes=False)
         return found
 
-    def _newton(self, x: np.ndarray, wholes: bool) -> np.ndarray | None:
+    def _newton_inside(self, x: np.ndarray, *, wholes: bool) -> np.ndarray | None:
         """Newton's method from x [D]; None where it does not get inside. With wholes they move too, unrounded."""
         best, least = x, np.inf
         for _ in range(NEWTON_STEPS):
-            c, slopes = self.linearise(x, wholes)
+            c, slopes = self.linearise(x, wholes=wholes)
             if not np.isfinite(c).all():
                 return None
-            if self.kept(c):
+            if self.satisfied_by(c):
                 return x
             worst = float(np.max(self.violation(c)))
             if worst < least:
@@ -166,7 +166,7 @@ class CheapSet:
             if not np.isfinite(step).all() or np.max(np.abs(step)) < 1e-14:
                 return None
             x = np.clip(x + step, *self.walls)
-        return x if self.keeps(x[None])[0] else None
+        return x if self.contains(x[None])[0] else None
 
     def _least_step(self, c: np.ndarray, slopes: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The shortest step [D] after which the linearised constraints hold, within the walls, or nearly so."""
@@ -191,14 +191,14 @@ class CheapSet:
                 break
         return step
 
-    def _beside(self, anchor: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _sample_near(self, anchor: np.ndarray, x: np.ndarray) -> np.ndarray:
         """A point inside near an anchor [D]; chance, fixed by x [D], chooses it, so that few points are the same."""
         draw = np.random.default_rng(zlib.crc32(np.ascontiguousarray(x).tobytes()))
         reach = np.abs(x - anchor) + 0.05
         for share in SHARES:
             tries = self.snap(np.clip(anchor + share * reach * draw.uniform(-1.0, 1.0, (16, x.size)), *self.walls))
             tries = np.where(self.fixed, anchor, tries)
-            kept = np.flatnonzero(self.keeps(tries))
+            kept = np.flatnonzero(self.contains(tries))
             if kept.size:
                 return tries[kept[0]]
         return anchor
@@ -215,19 +215,19 @@ class CheapSet:
             c = self.values(sample)
             spread = np.nanmedian(np.abs(np.where(np.isfinite(c), c, np.nan)), axis=0) if np.isfinite(c).any() else 1.0
             self.size = np.where(np.isfinite(spread) & (spread > 0.0), spread, 1.0) * np.ones(self.equal.size)
-            found = list(sample[self.kept(c)][:ENOUGH])
+            found = list(sample[self.satisfied_by(c)][:ENOUGH])
             worst = np.sum(np.minimum(self.violation(c), 1e6), axis=1)
             if len(found) < ENOUGH:
                 starts = sample[np.argsort(worst, kind="stable")[: POLISHED + len(found)]]
-                found += [y for y in map(self._return, starts) if y is not None]
-            self.inside = _distinct(np.array(found).reshape(-1, self.box.dim))
+                found += [y for y in map(self._newton_rounded, starts) if y is not None]
+            self.inside = _drop_duplicates(np.array(found).reshape(-1, self.box.dim))
             if len(self.inside) or count >= MOST_SAMPLES:
                 break
             tried, count = sample[np.argsort(worst, kind="stable")[:POLISHED]], 4 * count
         if not len(self.inside):
-            self._descend(sample[np.argsort(worst, kind="stable")], draw)
+            self._minimise_violation(sample[np.argsort(worst, kind="stable")], draw)
 
-    def _descend(self, population: np.ndarray, draw: np.random.Generator) -> None:
+    def _minimise_violation(self, population: np.ndarray, draw: np.random.Generator) -> None:
         """Fill `inside` by differential evolution of the violation from the best of a population [n, D], or raise."""
         size = min(max(20, 6 * self.box.dim), len(population))
         x = population[:size]
@@ -242,7 +242,7 @@ class CheapSet:
             x, worst = np.where((new <= worst)[:, None], trial, x), np.minimum(new, worst)
             if generation % 20 == 19 or np.min(worst) == 0.0:
                 best = x[np.argsort(worst, kind="stable")[:4]]
-                found = [y for y in map(self._return, best) if y is not None]
+                found = [y for y in map(self._newton_rounded, best) if y is not None]
                 if found:
                     self.inside = np.array(found)
                     return
@@ -263,7 +263,7 @@ class CheapSet:
         return near[np.argmin(np.sum((near - middle) ** 2, axis=1))]
 
 
-def _distinct(points: np.ndarray) -> np.ndarray:
+def _drop_duplicates(points: np.ndarray) -> np.ndarray:
     """Points [n, D] without those that are as good as earlier ones."""
     kept: list[np.ndarray] = []
     for x in points:

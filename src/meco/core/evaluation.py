@@ -36,6 +36,7 @@ class Evaluation:
     @classmethod
     def of(
         cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4,
+        *,
         finite: bool = False,
     ) -> Evaluation:  # fmt: skip
         """Mark what is not finite as failed, unless all is known to be, and what keeps all limits as feasible."""
@@ -128,7 +129,7 @@ def _evaluate_finite(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_t
     return Evaluation(f, g, h, none, kept, intact=True)
 
 
-def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
+def concat_evaluations(parts: list[Evaluation], axis: int = 1) -> Evaluation:
     """Evaluations side by side along the candidates (axis 1) or the runs (axis 0)."""
     xp = namespace(parts[0].f)
     names = ("f", "g", "h", "failed", "feasible")

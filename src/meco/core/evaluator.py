@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
-from meco.core.evaluation import Evaluation, concat, unevaluated
+from meco.core.evaluation import Evaluation, concat_evaluations, unevaluated
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
 from meco.core.partial import evaluate_partial, has_gaps
@@ -104,7 +104,7 @@ class Evaluator:
             return self._evaluate_some(unit, np.ones(unit.shape[:2], dtype=bool) if wanted is None else wanted)
         asked = unit if unknown is None else unit[:, unknown, :]
         affordable = asked if asked.shape[1] <= self.left else asked[:, : self.left, :]
-        with nullcontext() if affordable is asked else fusing(False):  # a cut generation comes once
+        with nullcontext() if affordable is asked else fusing(on=False):  # a cut generation comes once
             x = self.box.to_box(affordable)
             try:
                 ev = self._make_evaluation(self.source.values(x))
@@ -112,10 +112,10 @@ class Evaluator:
                 self._count_extra_calls()
             self._record_evaluation(x, ev, x.shape[1])
         if affordable is not asked:
-            ev = concat([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
+            ev = concat_evaluations([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
         return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
-    def peek(self, unit: Array) -> Evaluation:
+    def evaluate_uncounted(self, unit: Array) -> Evaluation:
         """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
         return self._make_evaluation(self.source.values(self.box.to_box(unit)))
 
@@ -126,7 +126,7 @@ class Evaluator:
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
         from_memory = self._make_evaluation((f, g, h))
         parts = [from_memory] if ev is None else [from_memory, ev]
-        full = concat([*parts, unevaluated(from_memory, 1)])
+        full = concat_evaluations([*parts, unevaluated(from_memory, 1)])
         row = np.full(count, full.f.shape[1] - 1)
         answered = [*known, *unknown]
         row[answered] = np.arange(len(answered))
@@ -150,14 +150,14 @@ class Evaluator:
         finally:
             self._count_extra_calls()
         like = next(p for p in pieces if p is not None)
-        ev = concat([self._scatter_rows(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
+        ev = concat_evaluations([self._scatter_rows(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
         self._record_evaluation(x, ev, allowed.sum(axis=1), allowed)
         return ev
 
     def _scatter_rows(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
         """Put evaluated rows back at their places among the rows asked for."""
         gap = unevaluated(like.map(lambda a: a[:1]), 1)
-        full = gap if part is None else concat([part, gap])
+        full = gap if part is None else concat_evaluations([part, gap])
         last = 0 if part is None else part.f.shape[1]
         row = np.where(allowed, np.cumsum(allowed) - 1, last)
         return full.map(lambda a: rows(a, self._index_on_device(row[None])))
@@ -172,7 +172,7 @@ class Evaluator:
         if self.source.partial and has_gaps(*values):
             return evaluate_partial(*values, ineq, eq, self.source.worst())
         pick = slice(None) if run is None or ineq.shape[0] == 1 else slice(run, run + 1)
-        return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], self._finite)
+        return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], finite=self._finite)
 
     def _record_evaluation(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
         """Count what each run spent, an integer or [B], and its failures; let the points compete for the best."""
@@ -194,11 +194,11 @@ class Evaluator:
         """Count calls that the source made beside the candidates; their points compete for the best."""
         extra = self.source.pop_extra_calls()
         if extra is not None:
-            self.charge(extra.calls)
+            self.count_evaluations(extra.calls)
             for x, values in extra.points:
                 self.history.update_best(x, self._make_evaluation(values))
 
-    def charge(self, points: int) -> None:
+    def count_evaluations(self, points: int) -> None:
         """Count so many evaluations of every run that were made elsewhere."""
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
@@ -225,7 +225,7 @@ class Evaluator:
             trace=history.collect_trace(),
         )
 
-    def on_source(self, source: Source) -> Evaluator:
+    def with_source(self, source: Source) -> Evaluator:
         """An evaluator that goes on where this one is, with values from elsewhere."""
         other = Evaluator(source, self.budget, self.known)
         other.nfev, other._most, other._even, other.history = self.nfev, self._most, self._even, self.history

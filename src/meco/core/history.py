@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +16,22 @@ from meco.core.rule import Population
 STACKED_TOGETHER = 512  # generations that are recorded before their rows are stacked, which takes less memory
 
 
+class BestPoints(NamedTuple):
+    """The best point of each run, in NumPy, under four views."""
+
+    feasible: IncumbentPoint  # feasibility first, over all evaluated points
+    score: IncumbentPoint  # least f + nu, over all evaluated points
+    snapshot: IncumbentPoint  # feasibility first, over survivors so far
+    final: IncumbentPoint  # least f + nu of the last population
+
+
 class History:
     """Incumbents and trace of B runs."""
 
     remembers = ("feasible_best", "score_best")
 
     def __init__(self) -> None:
+        """Nothing found, and no generation recorded yet."""
         self.feasible_best = Incumbent(feasibility_first)
         self.score_best = Incumbent(objective_plus_violation)
         self.snapshot_best = Incumbent(feasibility_first)
@@ -30,9 +41,9 @@ class History:
         self._stacked: dict[str, GrowingRows] | None = None
 
     def update_best(self, x: Array, ev: Evaluation) -> None:
-        """Let evaluated points [B, n, D] compete for the best."""
-        self.feasible_best.challenge(x, ev)
-        self.score_best.challenge(x, ev)
+        """Let evaluated points x [B, n, D] of the box compete for the best under both metrics."""
+        self.feasible_best.update(x, ev)
+        self.score_best.update(x, ev)
 
     @property
     def empty(self) -> bool:
@@ -40,7 +51,7 @@ class History:
         return not self._rows and self._stacked is None
 
     def record_generation(
-        self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, copy: bool = False
+        self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, *, copy: bool = False
     ) -> None:
         """Add a row to the trace: nfev [B], incumbents, the share of feasible survivors and extras [B, ...] by name.
 
@@ -53,7 +64,7 @@ class History:
         row["score"] = score.key.minor[:, 0]
         if population is not None:
             if not self._survivors_cannot_improve():
-                self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
+                self.snapshot_best.update(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population  # of this generation, until the next one is recorded
             row["feasible_share"] = population.ev.feasible_share
         row |= extras
@@ -62,7 +73,10 @@ class History:
             self.collect_trace()
 
     def _survivors_cannot_improve(self) -> bool:
-        """Whether the best survivor of each run already is the best point evaluated."""
+        """Whether the best survivor of each run already is the best point evaluated.
+
+        False on a device, where asking waits.
+        """
         survivor, point = self.snapshot_best.point, self.feasible_best.point
         assert point is not None
         if survivor is None:
@@ -70,10 +84,11 @@ class History:
         same = survivor.key.minor == point.key.minor
         return known_all(same) and known_all(survivor.key.major == point.key.major)
 
-    def best_points(
-        self, to_box: Callable[[Array], Array]
-    ) -> tuple[IncumbentPoint, IncumbentPoint, IncumbentPoint, IncumbentPoint]:
-        """In NumPy: over all points by feasibility and by f + nu, over survivors so far, and of the last population."""
+    def best_points(self, to_box: Callable[[Array], Array]) -> BestPoints:
+        """The best points of each run; to_box maps survivors, kept as unit coordinates [B, n, D], to the box.
+
+        Without recorded populations, snapshot and final are those over all evaluated points.
+        """
         feasible, score = self.feasible_best.point_in_numpy(), self.score_best.point_in_numpy()
         snapshot = feasible
         if self.snapshot_best.point is not None:
@@ -82,12 +97,15 @@ class History:
         final = score
         if self.last_population is not None:
             last = Incumbent(objective_plus_violation)
-            last.challenge(to_box(self.last_population.x), self.last_population.ev)
+            last.update(to_box(self.last_population.x), self.last_population.ev)
             final = last.point_in_numpy()
-        return feasible, score, snapshot, final
+        return BestPoints(feasible, score, snapshot, final)
 
     def collect_trace(self) -> dict[str, np.ndarray]:
-        """The rows so far by name, [G, B, ...] each; those recorded since the last time are stacked now, for good."""
+        """The rows so far by name, [G, B, ...] each; names that some generation lacks are left out.
+
+        Rows recorded since the last time are stacked now, for good.
+        """
         if self._rows:
             columns = self._rows[-1] if self._stacked is None else self._stacked
             names = [k for k in columns if all(k in row for row in self._rows)]
@@ -101,7 +119,7 @@ class History:
         return {k: grown.all for k, grown in (self._stacked or {}).items()}  # none of a search that was begun anew
 
     def replace_trace(self, trace: Mapping[str, np.ndarray]) -> None:
-        """Put [G, B, ...] by name in the place of what was recorded so far."""
+        """Put [G, B, ...] by name in the place of what was recorded so far; populations and incumbents stay."""
         self._rows.clear()
         self._stacked = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in trace.items()}
         for k, values in trace.items():
@@ -109,7 +127,7 @@ class History:
 
 
 def _stack_on_host(values: Sequence[Array]) -> np.ndarray:
-    """Arrays of equal shape as one in host memory, in one transfer."""
+    """Arrays of equal shape, at least one, as one in host memory [n, ...], in one transfer."""
     if len(values) == 1:  # asked after every generation: no stacking
         return to_numpy(values[0])[None]
     if isinstance(values[0], np.ndarray):

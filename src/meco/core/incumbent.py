@@ -31,7 +31,7 @@ class Incumbent:
         self.metric = metric
         self.point: IncumbentPoint | None = None
 
-    def challenge(self, x: Array, ev: Evaluation) -> None:
+    def update(self, x: Array, ev: Evaluation) -> None:
         """Let candidates x [B, n, D] compete: the best of them replaces the point of each run that it beats."""
         ev.nu  # noqa: B018 - made and kept here, since a compiled formula keeps nothing
         if self.point is not None:

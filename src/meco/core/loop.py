@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from meco.core.arrays import Array
-from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection, offered
+from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection, find_capability
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
@@ -40,20 +40,20 @@ class Loop:
     """
 
     def __init__(
-        self, engine: Engine, evaluator: Evaluator, record: Recorder | None = None, traced: bool = True
+        self, engine: Engine, evaluator: Evaluator, record: Recorder | None = None, *, traced: bool = True
     ) -> None:
         self.engine, self.evaluator, self.traced = engine, evaluator, traced
-        self._selection, self._free = offered(engine, Selection), offered(engine, FreePoints)
+        self._selection, self._free = find_capability(engine, Selection), find_capability(engine, FreePoints)
         self._searched, self._after = engine, lambda points: None
         self._recording: Recording | None = None
-        replay = None if record is None else offered(engine, Replay)
+        replay = None if record is None else find_capability(engine, Replay)
         if record is not None and replay is not None:
             self._searched, self._after = replay.engine, replay.after
             self._recording = record(replay, evaluator, self._iterate)
 
     def run(self, stop: Callable[[], Any] | None = None) -> None:
         """Iterate until the budget is spent or stop() says so, from recordings where there are any."""
-        own = offered(self.engine, OwnLoop)
+        own = find_capability(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
         while own is None and not self.evaluator.is_spent:
@@ -65,7 +65,7 @@ class Loop:
             self.record_generation()
             if stop is not None and stop():
                 break
-        remarks, notes = offered(self.engine, Remarks), self.evaluator.history.notes
+        remarks, notes = find_capability(self.engine, Remarks), self.evaluator.history.notes
         notes += [] if remarks is None else [said for said in remarks.said() if said not in notes]
 
     def step(self) -> None:
@@ -80,7 +80,7 @@ class Loop:
     def _evaluation_function(self) -> Callable[[Array], Evaluation]:
         """What evaluates the candidates asked for last: all, those that are wanted, or all without counting them."""
         if self._free is not None and self._free.free():
-            return self.evaluator.peek
+            return self.evaluator.evaluate_uncounted
         wanted = None if self._selection is None else self._selection.wanted()
         return self.evaluator.evaluate if wanted is None else partial(self.evaluator.evaluate, wanted=wanted)
 
@@ -89,10 +89,10 @@ class Loop:
         x = self.evaluator.box.keep_inside(self._searched.ask())
         if self.engine.generation == 0:
             known = self.evaluator.known
-            note_if_cut(self.evaluator, x.shape[1] if known is None else len(known.unknown(x)))
+            note_small_budget(self.evaluator, x.shape[1] if known is None else len(known.unknown(x)))
         return x
 
-    def complete(self, x: Array) -> Evaluation:
+    def evaluate_and_tell(self, x: Array) -> Evaluation:
         """Evaluate the candidates that were asked for, tell the engine and record the generation: gives the values.
 
         What follows an iteration of a recorded search (Replay.after) is run()'s.
@@ -116,7 +116,7 @@ class Loop:
             )
 
 
-def note_if_cut(evaluator: Evaluator, size: int) -> None:
+def note_small_budget(evaluator: Evaluator, size: int) -> None:
     """Say in the result that the budget does not reach through the first candidates, of which size are not known."""
     said = (
         f"the budget of {evaluator.budget} is below the population of {size}: "

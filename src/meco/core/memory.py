@@ -32,16 +32,16 @@ class DoesNotFit(ValueError):
     """A record that is not of this search."""
 
 
-def capture(thing: Any) -> Any:
+def capture_state(thing: Any) -> Any:
     """What a thing keeps, without copies: arrays are never written to, objects and dicts may be."""
     if getattr(thing, "remembers", None) is not None:
-        return {name: capture(getattr(thing, name)) for name in thing.remembers}
+        return {name: capture_state(getattr(thing, name)) for name in thing.remembers}
     if isinstance(thing, dict):
-        return {name: capture(value) for name, value in thing.items()}
+        return {name: capture_state(value) for name, value in thing.items()}
     return thing
 
 
-def flatten(value: Any, name: str = "") -> Record:
+def flatten_state(value: Any, name: str = "") -> Record:
     """Something captured as arrays by name; where there is nothing, there is no name."""
     if value is None:
         return {}
@@ -49,7 +49,7 @@ def flatten(value: Any, name: str = "") -> Record:
     if parts is not None:
         found: Record = {}
         for part, inner in parts.items():
-            found |= flatten(inner, _join_names(name, part))
+            found |= flatten_state(inner, _join_names(name, part))
         return found
     array = np.array(value) if isinstance(value, NUMBERS) else to_numpy(value)
     if array.dtype.kind not in "biuf":
@@ -57,7 +57,7 @@ def flatten(value: Any, name: str = "") -> Record:
     return {name: array}
 
 
-def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
+def restore_state(thing: Any, record: Mapping[str, np.ndarray]) -> None:
     """Make a thing that was told one generation what the record says, or raise DoesNotFit and leave it half done."""
     left = dict(record)
     _restore_part(thing, left, "")
@@ -65,29 +65,29 @@ def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
         raise DoesNotFit(f"{min(left)} is unknown here")
 
 
-def _restore_part(like: Any, left: Record, name: str, grows: bool = False) -> Any:
+def _restore_part(like: Any, left: Record, name: str, *, grows: bool = False) -> Any:
     """like with the values of the record; their names are taken out of left. Objects with `remembers` are changed."""
     if getattr(like, "remembers", None) is not None:
         growing = getattr(like, "grows", ())
         for part in like.remembers:
             inner = getattr(like, part)
-            setattr(like, part, _restore_part(inner, left, _join_names(name, part), grows or part in growing))
+            setattr(like, part, _restore_part(inner, left, _join_names(name, part), grows=grows or part in growing))
         return like
     if like is None:
         return None
     parts = container_parts(like)
     if parts is None:
-        return _pop_value(like, left, name, grows)
+        return _pop_value(like, left, name, grows=grows)
     return replace_parts(
-        like, {part: _restore_part(inner, left, _join_names(name, part), grows) for part, inner in parts.items()}
+        like, {part: _restore_part(inner, left, _join_names(name, part), grows=grows) for part, inner in parts.items()}
     )
 
 
-def _pop_value(like: Any, left: Record, name: str, grows: bool) -> Any:
+def _pop_value(like: Any, left: Record, name: str, *, grows: bool) -> Any:
     """Take the value of this name out of left; it must have type and shape of like, or fewer rows where it grows."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
-    value, there = left.pop(name), flatten(like)[""]
+    value, there = left.pop(name), flatten_state(like)[""]
     if grows and value.ndim == there.ndim > 1 and value.shape[1] < there.shape[1]:
         value = np.concatenate([value, there[:, value.shape[1] :]], axis=1) if _same_but_rows(value, there) else value
     if value.dtype != there.dtype or value.shape != there.shape:

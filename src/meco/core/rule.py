@@ -11,8 +11,8 @@ An engine that learns from an order (RuleEngine) takes any rule. Three compositi
 
 A rule is a value: it holds settings, never runs. What changes during a search is its state, which the engine
 keeps and passes back: start() makes it from the first population, adapt() renews it after every selection,
-steered() sets what the rule declares as controls. key() turns an evaluation into a rank under that state, and
-engines learn from ranks alone: not_worse() for a duel, order() for a ranking, gain() for a success.
+apply_controls() sets what the rule declares as controls. key() turns an evaluation into a rank under that state, and
+engines learn from ranks alone: not_worse() and compare_keys() for pairs, order() for a ranking, gain() for a success.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Population(NamedTuple):
     x: Array
     ev: Evaluation
 
-    def replaced(self, won: Array, x: Array, ev: Evaluation) -> Population:
+    def replace_where(self, won: Array, x: Array, ev: Evaluation) -> Population:
         """Another population: newcomers x, ev in the slots that they won [B, N], these members elsewhere."""
         return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
 
@@ -69,7 +69,7 @@ def not_worse(a: Key, b: Key) -> Array:
     return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
 
 
-def duel(a: Key, b: Key) -> tuple[Array, Array]:
+def compare_keys(a: Key, b: Key) -> tuple[Array, Array]:
     """not_worse(a, b), and whether a ranks strictly before b: [B, N] each; keys are numbers, never nan."""
     before, level = a.major < b.major, a.major == b.major
     return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
@@ -94,7 +94,7 @@ def best(key: Key) -> Array:
     return xp.argmin(xp.where(leading, key.minor, xp.inf), axis=-1)
 
 
-def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
+def gain(trial: Key, parent: Key, better: Array, *, raw: bool = False) -> Array:
     """How much each better trial improved on its parent, 0 for the others: [B, N].
 
     The level that decided counts. Gains of the two levels have different units, so each
@@ -132,7 +132,7 @@ class Rule(ABC):
     drawn for every rule alike so that the search draws the same whatever the rule.
     """
 
-    controls: tuple[Control, ...] = ()  # what steered() takes
+    controls: tuple[Control, ...] = ()  # what apply_controls() takes
     knows: tuple[str, ...] = ()  # the names that known() gives
     ignores_progress: bool = False  # whether adapt() never looks at how far the run is
 
@@ -144,7 +144,7 @@ class Rule(ABC):
         """State after a selection."""
         return state
 
-    def steered(self, state: Any, values: Mapping[str, Array]) -> Any:
+    def apply_controls(self, state: Any, values: Mapping[str, Array]) -> Any:
         """State after controls were set by name, one value [B] each."""
         refuse_unknown(self, self.controls, values)
         return state

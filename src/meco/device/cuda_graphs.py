@@ -120,7 +120,7 @@ class GraphReplay:
             return False
         if key in self.recorded:
             replay.advance_counters()
-            evaluator.charge(replay.batch_size)
+            evaluator.count_evaluations(replay.batch_size)
         else:
             self.recorded[key] = self._record_iteration()
         self.recorded[key].replay()

@@ -65,18 +65,18 @@ class PreparedStreams(Streams):
     def uniform(self, *shape: int) -> Array:
         """Uniform numbers [B, *shape]: prepared ones, or drawn now by the first search."""
         if self._rows:
-            return self._next_prepared(False, shape)
+            return self._next_prepared(normal=False, shape=shape)
         self._calls.append((False, shape))
         return super().uniform(*shape)
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers [B, *shape]: prepared ones, or drawn now by the first search."""
         if self._rows:
-            return self._next_prepared(True, shape)
+            return self._next_prepared(normal=True, shape=shape)
         self._calls.append((True, shape))
         return super().normal(*shape)
 
-    def _next_prepared(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+    def _next_prepared(self, *, normal: bool, shape: tuple[int, ...]) -> Tensor:
         """The numbers of the coming call, which must be the one that the first search made."""
         assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
         first, count = self._rows[self._next]

@@ -39,12 +39,12 @@ class RuleEngine(Engine):
         """The rank of candidates under the rule's present state."""
         return self.rule.key(ev, self.state)
 
-    def begin(self, x: Array, ev: Evaluation) -> None:
+    def begin_population(self, x: Array, ev: Evaluation) -> None:
         """Make the evaluated candidates the first population, and start the rule from it; engines may extend this."""
         self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
         self.state = self.rule.start(self.population, self.progress(), self.u_rule)
 
-    def adapt(self, u: Array) -> None:
+    def adapt_rule(self, u: Array) -> None:
         """Let the rule adapt to the population that was just selected; u [B, 2]."""
         assert self.population is not None
         self.u_rule = u
@@ -76,7 +76,7 @@ class RuleEngine(Engine):
 
     def _steer(self, values: Mapping[str, Array]) -> None:
         """Set controls of the rule by name, [B] each."""
-        self.state = self.rule.steered(self.state, values)
+        self.state = self.rule.apply_controls(self.state, values)
 
     def _knowledge(self) -> Mapping[str, Any]:
         """The population, how far the runs are, and what the rule tells."""

@@ -9,7 +9,7 @@ import numpy as np
 ALONG = 401  # points of a diagonal that are looked at
 
 
-def contour_segments(
+def find_contour_segments(
     x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where values [len(y), len(x)] cross a level: x and y of the ends of segments, [K, 2] each.
@@ -32,7 +32,7 @@ def contour_segments(
     return ends[..., 0], ends[..., 1]
 
 
-def hatch_strokes(
+def make_hatch_strokes(
     holds: Callable[[np.ndarray], np.ndarray], width: float, height: float, lines: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Diagonals of a rectangle where holds(points [n, 2]) is true, so many along the longer side.

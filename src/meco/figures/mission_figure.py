@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.figures.contours import find_stretches, hatch_strokes
+from meco.figures.contours import find_stretches, make_hatch_strokes
 from meco.figures.figure import Figure
 from meco.figures.panel import (
     MUTED,
@@ -46,24 +46,25 @@ class HoverStop(NamedTuple):
     numbers: list[str]
 
 
-def mission_figure(mission: Mission, x: np.ndarray | None = None) -> Figure:
+def make_mission_figure(mission: Mission, x: np.ndarray | None = None) -> Figure:
     """The map of a mission, with the flight x [18] where given."""
-    flight = [] if x is None else flight_marks(mission, x)
+    flight = [] if x is None else make_flight_marks(mission, x)
     note = "" if x is None else _describe_flight(mission, x)
+    marks = [*make_ground_marks(mission), *make_bandwidth_marks(mission), *flight]
     panel = Panel(
-        f"{mission.name}  {mission.description}", [*ground_marks(mission), *bandwidth_marks(mission), *flight],
+        f"{mission.name}  {mission.description}", marks,
         *_map_axes(mission, "km"), (WIDTH, 0), equal=True, note=note,
     )  # fmt: skip
     return Figure(mission.name, "Mission", [panel], legend=_legend_keys([mission], panel.marks))
 
 
-def missions_figure(missions: Sequence[Mission]) -> Figure:
+def make_missions_figure(missions: Sequence[Mission]) -> Figure:
     """Many maps in one figure, with their known flights where they have one; a mission at least."""
     panels = []
     for mission in missions:
-        marks = [*ground_marks(mission), *bandwidth_marks(mission)]
+        marks = [*make_ground_marks(mission), *make_bandwidth_marks(mission)]
         if mission.known_x is not None:
-            marks += route_marks(mission, mission.known_x, 0.7)
+            marks += make_route_marks(mission, mission.known_x, 0.7)
         width, height = mission.area
         note = f"{width / KM:g} × {height / KM:g} km, {len(mission.sensors)} sensors"
         panels.append(Panel(mission.name, marks, *_map_axes(mission), (SMALL, 0), equal=True, note=note))
@@ -80,7 +81,7 @@ def _map_axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
 # -- the map ---------------------------------------------------------------------------------
 
 
-def ground_marks(mission: Mission) -> list[Mark]:
+def make_ground_marks(mission: Mission) -> list[Mark]:
     """The area, obstacles, zones, sensors, start and end."""
     width, height = np.array(mission.area) / KM
     marks: list[Mark] = [_rectangle_outline(0, 0, width, height, "area")]
@@ -104,28 +105,28 @@ def _disc_outline(x: float, y: float, radius: float, kind: str) -> Outline:
     return Outline(x + radius * np.cos(CIRCLE), y + radius * np.sin(CIRCLE), kind)
 
 
-def bandwidth_marks(mission: Mission) -> list[Mark]:
+def make_bandwidth_marks(mission: Mission) -> list[Mark]:
     """A hatch where more data would come in at once than the vehicle can receive; [] where that is nowhere."""
 
     def loud(points: np.ndarray) -> np.ndarray:
         return np.sum(mission.rates(points), axis=-1) > mission.parameters.R_lambda
 
-    x, y = hatch_strokes(loud, *mission.area, HATCH)
+    x, y = make_hatch_strokes(loud, *mission.area, HATCH)
     return [Strokes(x / KM, y / KM, LOUD)] if len(x) else []
 
 
 # -- a flight --------------------------------------------------------------------------------
 
 
-def flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
+def make_flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
     """The route with the hover points, their times, and the sensors that they hear."""
     stops = merge_stops(x)
     radius = mission.parameters.hearing_distance / KM
     hovering = [stop for stop in stops if stop.time > 0.0]
     marks: list[Mark] = [_disc_outline(stop.point[0] / KM, stop.point[1] / KM, radius, "reach") for stop in hovering]
     for stop in hovering:
-        marks += _data_links(mission, stop)
-    marks += route_marks(mission, x)
+        marks += _make_data_links(mission, stop)
+    marks += make_route_marks(mission, x)
     for stop in stops:
         (a, b), (right, up) = stop.point / KM, stop.point < 0.85 * np.array(mission.area)
         marks.append(Badge(a, b, stop.numbers[0], ROUTE))
@@ -136,14 +137,14 @@ def flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
     return marks
 
 
-def _data_links(mission: Mission, stop: HoverStop) -> list[Mark]:
+def _make_data_links(mission: Mission, stop: HoverStop) -> list[Mark]:
     """Strokes to the sensors that send data to a stop, thicker the more of their data it is."""
     share = np.minimum(mission.rates(stop.point[None])[0] * stop.time / mission.parameters.Q_lambda, 1.0)
     (x, y), ends = stop.point / KM, mission.sensors / KM
     return [Segment((x, a), (y, b), LINK, 0.3 + 1.1 * part) for (a, b), part in zip(ends, share) if part > 0.02]
 
 
-def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark]:
+def make_route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark]:
     """The legs of a flight with their direction; what lies inside an obstacle is brought out."""
     corners = mission.route(x)
     marks: list[Mark] = [Line(corners[:, 0] / KM, corners[:, 1] / KM, ROUTE, "route", 2.2 * size)]

@@ -221,7 +221,7 @@ def tick_values(low: float, high: float, log: bool, most: int = 6) -> list[float
     return [float(v) for v in np.arange(np.ceil(low / width - 1e-9), np.floor(high / width + 1e-9) + 1) * width + 0.0]
 
 
-def tick_text(value: float, log: bool) -> str:
+def tick_text(value: float, *, log: bool) -> str:
     """A tick as text: 1e5 where it is large or small, else as short as it can be."""
     if value and not 1e-3 <= abs(value) < (1e4 if log else 1e5):
         mantissa, _, exponent = f"{value:.3e}".partition("e")
@@ -235,7 +235,7 @@ def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
     if axis.names:
         return list(axis.names)
     most = 5 if direction == "y" else max(3, panel.size[0] // 90)
-    return [(v, tick_text(v, axis.log)) for v in tick_values(*axis_limits(panel, direction), axis.log, most)]
+    return [(v, tick_text(v, log=axis.log)) for v in tick_values(*axis_limits(panel, direction), axis.log, most)]
 
 
 def panel_margins(panel: Panel) -> tuple[float, float, float, float]:

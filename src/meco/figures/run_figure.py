@@ -25,11 +25,11 @@ CONTROL_LINES = (
 )
 
 
-def run_figure(result: Any) -> Figure:
+def make_run_figure(result: Any) -> Figure:
     """A result of minimize() on one sheet: convergence, violation and the method's controls, as far as known."""
     shown = [
         figure
-        for figure in (convergence_figure(result), violation_figure(result), controls_figure(result))
+        for figure in (make_convergence_figure(result), make_violation_figure(result), make_controls_figure(result))
         if figure is not None
     ]
     panels = [_with_own_legend(panel, figure.legend) for figure in shown for panel in figure.panels]
@@ -41,7 +41,7 @@ def run_figure(result: Any) -> Figure:
     return Figure("run", about, [replace(panels[0], note=about), *panels[1:]])
 
 
-def scores_figure(results: Sequence[Any]) -> Figure:
+def make_scores_figure(results: Sequence[Any]) -> Figure:
     """f + nu of each run of solve() over its evaluations, one run at least; logarithmic where all are positive."""
     first = results[0]
     lines = [
@@ -85,7 +85,7 @@ def _evaluation_axis(result: Any) -> Axis:
     return Axis("evaluations", (0.0, float(max(1, result.nfev))))
 
 
-def _restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
+def _make_restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
     """A stroke wherever the search began again: where the trace counts one restart more; [] if it counts none."""
     trace = result.trace
     if "restarts" not in trace:
@@ -94,7 +94,7 @@ def _restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
     return [Segment((float(x), float(x)), (low, high)) for x in at]
 
 
-def convergence_figure(result: Any) -> Figure | None:
+def make_convergence_figure(result: Any) -> Figure | None:
     """The best feasible f so far, and its distance from the last; None where nothing is feasible."""
     every = result.evaluations
     best = np.minimum.accumulate(np.where(every.feasible, every.f, np.inf)) if len(every) else np.zeros(0)
@@ -112,7 +112,7 @@ def convergence_figure(result: Any) -> Figure | None:
     return Figure("convergence", "Convergence", panels, "The best feasible f so far.")
 
 
-def violation_figure(result: Any) -> Figure | None:
+def make_violation_figure(result: Any) -> Figure | None:
     """The least violation so far, in sum and of each constraint; None where there is nothing to show."""
     every, names = result.evaluations, list(result.constraints)
     c = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
@@ -148,22 +148,22 @@ def violation_figure(result: Any) -> Figure | None:
     return Figure("violation", "Violation", panels, caption, legend) if panels else None
 
 
-def _says_something(name: str, values: np.ndarray) -> bool:
+def _is_worth_drawing(name: str, values: np.ndarray) -> bool:
     """Whether a curve is drawn: that of failed calls only where some failed."""
     return name != "failed_share" or bool(np.any(values > 0))
 
 
-def controls_figure(result: Any) -> Figure | None:
+def make_controls_figure(result: Any) -> Figure | None:
     """What was set, what share was feasible, and the radius of a trust region; None where nothing changed.
 
     Controls that were 0 all along are not drawn.
     """
     trace = result.trace
-    shown = [(key, label) for key, label in CONTROL_LINES if key in trace and _says_something(key, trace[key])]
+    shown = [(key, label) for key, label in CONTROL_LINES if key in trace and _is_worth_drawing(key, trace[key])]
     shown = shown if any(np.any(trace[key]) for key, _ in shown) else []
     lines: list[Mark] = [Line(*_step_curve(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip
-    begun, size = _restart_strokes(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
+    begun, size = _make_restart_strokes(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
     panels = []
     if lines:
         shares = Axis("share", (-0.03, 1.03))
@@ -171,7 +171,7 @@ def controls_figure(result: Any) -> Figure | None:
     if "delta" in trace and len(trace["delta"]):
         radius = trace["delta"].astype(float)
         line = Line(*_step_curve(trace["nfev"], radius), 2, "radius")
-        strokes = _restart_strokes(result, float(radius.min()), float(radius.max()))
+        strokes = _make_restart_strokes(result, float(radius.min()), float(radius.max()))
         panels.append(
             Panel(
                 "Radius of the trust region",

@@ -18,13 +18,15 @@ EDGES = (-0.03, 1.03)  # of an axis from 0 to 1
 CONTROLS = (("theta", "θ", 1), ("share", "share", 2))  # in the trace, in the legend, and their series
 
 
-def search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
+def make_search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
     """Left the first two variables in the unit cube, right what was set and where the run stands."""
     about = f"{episode.nfev[run]} of {episode.budget} evaluations"
-    return Figure("search", episode.keys[run], [_points_panel(episode, run, about), _progress_panel(episode, run)])
+    return Figure(
+        "search", episode.keys[run], [_make_points_panel(episode, run, about), _make_progress_panel(episode, run)]
+    )
 
 
-def _points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
+def _make_points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     """Evaluated points of a run in its first two variables, and the box that the next step stays in."""
     x = to_numpy(episode.engine.archive.x)[run]
     centre, delta = to_numpy(episode.engine.region.centre)[run], float(to_numpy(episode.engine.region.delta)[run])
@@ -44,7 +46,7 @@ def _points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     return Panel(episode.keys[run], marks, *axes, SIZE, legend=legend, note=about)
 
 
-def _progress_panel(episode: TrustRegionEpisode, run: int) -> Panel:
+def _make_progress_panel(episode: TrustRegionEpisode, run: int) -> Panel:
     """Theta and share over the budget, and the violation of the best point in shares of its first."""
     trace = episode.results()[run].trace
     spent, nu = trace["nfev"] / episode.budget, trace["nu"]

@@ -13,7 +13,7 @@ from meco.figures.panel import Axis, Line, Panel, Tile
 SIZE = (460, 260)
 
 
-def training_figure(
+def make_training_figure(
     title: str,
     epochs: Sequence[int],
     reward: Sequence[float],

@@ -13,7 +13,7 @@ DRAFT_SUFFIX = ".new"  # what a file is called until it is complete
 
 
 @contextmanager
-def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
+def replace_file(path: Path, *, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
     """A file to write to, which takes its name, from one that has it, when the block ends without an error.
 
     With fsync the disk is waited for: the content before the name, so that the name never lies.
@@ -33,17 +33,17 @@ def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator
         raise
 
 
-def write_bytes(path: Path, content: bytes, fsync: bool = False) -> None:
+def write_bytes(path: Path, content: bytes, *, fsync: bool = False) -> None:
     """Bytes as a file."""
-    with replacing(path, fsync) as file:
+    with replace_file(path, fsync=fsync) as file:
         file.write(content)
 
 
-def write_text(path: Path, content: str, fsync: bool = False) -> None:
+def write_text(path: Path, content: str, *, fsync: bool = False) -> None:
     """Text as a file, in UTF-8; what UTF-8 cannot say, such as bytes of a broken name, as JSON writes it too."""
-    write_bytes(path, content.encode("utf-8", "backslashreplace"), fsync)
+    write_bytes(path, content.encode("utf-8", "backslashreplace"), fsync=fsync)
 
 
-def write_json(path: Path, content: Any, fsync: bool = False) -> None:
+def write_json(path: Path, content: Any, *, fsync: bool = False) -> None:
     """A JSON file that people can read too."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n", fsync)
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n", fsync=fsync)

@@ -25,7 +25,7 @@ EXACT: dict[str, np.dtype[Any]] = {
 }  # fmt: skip
 
 
-def pack_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], exact: bool = False) -> bytes:
+def pack_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], *, exact: bool = False) -> bytes:
     """Tensors as float64 and texts as one block of bytes; exact keeps whole numbers and truth values what they are."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     blocks, at = [], 0
@@ -45,7 +45,7 @@ def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     return parse_tensors(read_regular(path, LARGEST_TENSORS_BYTES), str(path))
 
 
-def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def parse_tensors(content: bytes, source: str, *, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and texts from bytes by pack_tensors; exact reads what was written so, and nothing else.
 
     Anything else is DamagedFile, which names the source; infinite numbers and nan are read as they are.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile, MissingData
-from meco.files.atomic import replacing
+from meco.files.atomic import replace_file
 from meco.files.npz import read_npz
 from meco.files.schema import check_form, parse_json
 
@@ -23,7 +23,7 @@ def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mappin
     """Write arrays and a JSON state to a file of a folder that exists; a kill leaves the old file or the new one."""
     text = json.dumps({"format": CHECKPOINT_FORMAT, **state}).encode()
     entries = {**arrays, STATE_ENTRY: np.frombuffer(text, np.uint8)}
-    with replacing(path, fsync=True) as file:
+    with replace_file(path, fsync=True) as file:
         np.savez(file, **entries)  # type: ignore[arg-type]
 
 

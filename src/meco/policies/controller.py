@@ -18,7 +18,7 @@ from meco.core.capabilities import (
     Replay,
     SavedState,
     Steering,
-    offered,
+    find_capability,
 )
 from meco.core.control import Control
 from meco.core.engine import Engine
@@ -106,9 +106,9 @@ class Controlled(Engine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Tell the engine, and decide if it is time."""
         self.engine.tell(x, ev)
-        self.count(x.shape[1])
+        self.count_told(x.shape[1])
 
-    def count(self, points: int) -> None:
+    def count_told(self, points: int) -> None:
         """Count so many candidates as told to the engine, and have the policy set its controls if it is time."""
         self.told += points
         if self.told >= self.next_decision:
@@ -124,7 +124,7 @@ class Controlled(Engine):
         if SavedState in offers:
             offers[SavedState] = SavedState(self)
         if Replay in offers:
-            offers[Replay] = offers[Replay]._replace(after=self.count)
+            offers[Replay] = offers[Replay]._replace(after=self.count_told)
         if Asynchronous in offers:
             start = offers[Asynchronous].start
             offers[Asynchronous] = Asynchronous(
@@ -151,7 +151,7 @@ class Controlled(Engine):
 
 def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> Steering:
     """How to steer this engine; a policy, features or controls that do not fit are refused."""
-    name, steering = type(engine).__name__, offered(engine, Steering)
+    name, steering = type(engine).__name__, find_capability(engine, Steering)
     if steering is None:
         raise InvalidInput(f"{name} cannot be steered: it offers no controls")
     missing = [name for name in features.needs if name not in steering.knows]

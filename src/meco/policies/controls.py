@@ -59,7 +59,7 @@ class ControlSet:
         return {c.name: self.constant(c.default, like) for c in self.controls}
 
 
-def relaxation_controls(name: str, decoder: Decoder) -> ControlSet:
+def make_relaxation_controls(name: str, decoder: Decoder) -> ControlSet:
     """The paper's one control: how an action of eleven sets the allowance."""
     grid = tuple((float(a),) for a in decoder.grid)
     return ControlSet(name, (decoder.control,), grid, traced=("action",))
@@ -87,13 +87,13 @@ THETA_BY_SHARE = ControlSet.product(
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",
     {
-        **{name: relaxation_controls(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
+        **{name: make_relaxation_controls(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
         THETA_AND_SHARE.name: THETA_AND_SHARE,
         THETA_BY_SHARE.name: THETA_BY_SHARE,
     },
 )
 
 
-def control_set_name(decoder: str) -> str:
+def find_control_set_name(decoder: str) -> str:
     """The name of the control set that goes with a decoder."""
     return next(name for name, known in DECODER_OF_CONTROLS.items() if known == DECODERS.resolve(decoder))

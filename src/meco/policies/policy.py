@@ -15,7 +15,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, ControlSet, control_set_name
+from meco.policies.controls import CONTROLS, ControlSet, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack_networks
 
@@ -52,7 +52,7 @@ class Policy:
     def controls(self) -> str | None:
         """The control set it was made for; None: any."""
         decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
-        return self.metadata.get("controls", None if decoder is None else control_set_name(decoder))
+        return self.metadata.get("controls", None if decoder is None else find_control_set_name(decoder))
 
     def check(self, controls: ControlSet) -> None:
         """Refuse controls that this policy cannot set."""
@@ -147,7 +147,7 @@ class EpsilonGreedy(Policy):
 
     def act(self, s: Array, u: Array) -> Array:
         """The greedy action, or any where u[:, 0] is below the rate."""
-        return explore(self._greedy.act(s, u), u, self.rate, self.weights.b2.shape[-1])
+        return explore_at_rate(self._greedy.act(s, u), u, self.rate, self.weights.b2.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ class RandomPolicy(Policy):
     """Every combination of controls equally often."""
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        return controls.combination(random_index(u[:, 1], len(controls.grid)))
+        return controls.combination(draw_index(u[:, 1], len(controls.grid)))
 
     def act(self, s: Array, u: Array) -> Array:
-        return random_index(u[:, 1], PAPER_SHAPE.outputs)
+        return draw_index(u[:, 1], PAPER_SHAPE.outputs)
 
 
 @dataclass(frozen=True)
@@ -229,21 +229,21 @@ POLICY_KINDS: Registry[type[NetworkPolicy]] = Registry(
 )
 
 
-def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
+def find_network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
     """The shape that a policy's features, controls and kind ask for."""
     features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
     return NetworkShape(len(features.names), hidden, POLICY_KINDS[metadata["kind"]].width(controls))
 
 
-def random_index(u: Array, count: int) -> Array:
+def draw_index(u: Array, count: int) -> Array:
     """Uniform numbers u [B] in [0, 1) as indices below count: [B] integers."""
     xp = namespace(u)
     return xp.astype(u * count, xp.int64)
 
 
-def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
+def explore_at_rate(index: Array, u: Array, rate: Array | float, count: int) -> Array:
     """The chosen index, or with probability rate (one, or [B]) any below count; u [B, 2]."""
-    return namespace(u).where(u[:, 0] < rate, random_index(u[:, 1], count), index)
+    return namespace(u).where(u[:, 0] < rate, draw_index(u[:, 1], count), index)
 
 
 def stack_policies(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:

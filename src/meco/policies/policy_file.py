@@ -18,11 +18,11 @@ from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_bytes
 from meco.files.safetensors import pack_tensors, read_tensors
-from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_name
+from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import POLICY_KINDS, NetworkPolicy, network_shape
+from meco.policies.policy import POLICY_KINDS, NetworkPolicy, find_network_shape
 
 SUFFIX = ".safetensors"
 METADATA_DIGEST = "record_digest"  # the entry that notices a change of the others
@@ -45,7 +45,7 @@ def _read_unchanged(path: Path, size: int, changed_ns: int) -> NetworkPolicy:
     """What read_policy gives; size and time of change are there so that a file is read again when they differ."""
     tensors, texts = read_tensors(path)
     metadata = check_metadata(texts, str(path))
-    weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
+    weights = check_weights(tensors, str(path), find_network_shape(metadata, count_hidden_units(tensors)))
     if metadata["digest"] != digest_weights(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
     if metadata.pop(METADATA_DIGEST, None) != digest_metadata(json.loads(texts["policy"])):
@@ -63,7 +63,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
     entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
     written = {**DEFAULT_METADATA, **entries, "digest": digest_weights(numbers)}
-    written.setdefault("controls", control_set_name(written.get("decoder", "geometric")))
+    written.setdefault("controls", find_control_set_name(written.get("decoder", "geometric")))
     features, controls = FEATURES[written["features"]], CONTROLS[written["controls"]]
     written |= {
         "feature_version": features.version,
@@ -79,7 +79,9 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     try:
         texts = {"format": "meco-policy", "policy": json.dumps(written, allow_nan=False)}
         checked = check_metadata(texts, "the record")
-        check_weights(numbers._asdict(), "the network", network_shape(checked, hidden_units(numbers._asdict())))
+        check_weights(
+            numbers._asdict(), "the network", find_network_shape(checked, count_hidden_units(numbers._asdict()))
+        )
     except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
     target = Path(path)
@@ -97,7 +99,7 @@ def digest_weights(weights: Weights) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(w, "<f8").tobytes() for w in weights)).hexdigest()
 
 
-def hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
+def count_hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
     """Units of the hidden layer, the paper's where the file does not say."""
     return len(tensors["b1"]) if "b1" in tensors and tensors["b1"].ndim == 1 else PAPER_SHAPE.hidden
 

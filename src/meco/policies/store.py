@@ -62,11 +62,11 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
     found = (folder / (text + SUFFIX) for folder in policy_folders())
     path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so
     if path is None:
-        raise _missing_policy_error(text)
+        raise _make_missing_policy_error(text)
     return path
 
 
-def _missing_policy_error(name: str) -> Exception:
+def _make_missing_policy_error(name: str) -> Exception:
     """An error that says what to do about a policy that is not at hand."""
     known = policy_names()
     if known and not EXPERIMENT_POLICIES.match(name):

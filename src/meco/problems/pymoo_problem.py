@@ -63,7 +63,7 @@ def to_pymoo_points(problem: Any, x: np.ndarray) -> np.ndarray:
     """Points [n, D] as this pymoo problem wants them: of its type, or a dict for each point."""
     if not _is_mixed(problem):
         return x.astype(problem.vtype) if problem.vtype in (int, bool) else x
-    takers = {name: _reader_of(variable) for name, variable in problem.vars.items()}
+    takers = {name: _find_reader(variable) for name, variable in problem.vars.items()}
     made = [{name: take(value) for (name, take), value in zip(takers.items(), row)} for row in x.tolist()]
     return np.array(made, dtype=object)
 
@@ -84,7 +84,7 @@ def from_pymoo_points(problem: Any, points: Any) -> np.ndarray:
     )
 
 
-def pymoo_choices(problem: Any) -> dict[int, int]:
+def count_pymoo_choices(problem: Any) -> dict[int, int]:
     """The position of each variable that is a Choice, and how many options it has."""
     kinds = list(problem.vars.values()) if _is_mixed(problem) else []
     return {i: len(v.options) for i, v in enumerate(kinds) if type(v).__name__ == CHOICE}
@@ -103,7 +103,7 @@ def _read_range(problem: Any, name: str) -> tuple[float, float]:
     return (0, 1) if kind == "Binary" else variable.bounds
 
 
-def _reader_of(variable: Any) -> Callable[[float], Any]:
+def _find_reader(variable: Any) -> Callable[[float], Any]:
     """What turns a number into a value of a variable of pymoo."""
     if type(variable).__name__ == CHOICE:
         return lambda place: list(variable.options)[round(place)]

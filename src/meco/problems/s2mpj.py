@@ -9,7 +9,7 @@ Most of these problems have infinite bounds. A problem here has the box
 
     x0 - w <= x <= x0 + w,   w = 10 k max(1, |x0|),   wherever a bound is missing,                      (1)
 
-with k from the table, so that the box holds the solution; true_bounds() gives what the collection states.
+with k from the table, so that the box holds the solution; read_true_bounds() gives what the collection states.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def make_problem(name: str, dim: int | None = None, instance: str | int = "paper
     return found
 
 
-def true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
+def read_true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
     """The bounds [D] that the collection states, infinite where it states none."""
     loaded = _load_problem(_find_row(name)["problem"])
     return np.asarray(loaded.xl, dtype=np.float64), np.asarray(loaded.xu, dtype=np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.capabilities import Asynchronous, offered
+from meco.core.capabilities import Asynchronous, find_capability
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
@@ -53,7 +53,7 @@ class AsyncSearch:
         self.loop = (
             make_search(request, log, call, known) if record is None else restore_search(request, log, record, call)
         )
-        asynchronous = offered(self.loop.engine, Asynchronous)
+        asynchronous = find_capability(self.loop.engine, Asynchronous)
         assert asynchronous is not None
         self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
         self.first_count = len(self.proposals.waiting)
@@ -122,7 +122,7 @@ class AsyncSearch:
         self.tickets[instead] = self.tickets.pop(number)
         return instead
 
-    def replay(self, entries: Sequence[Entry]) -> None:
+    def replay_answers(self, entries: Sequence[Entry]) -> None:
         """Learn from answers of an earlier session, in the order in which they came; the last may be repeated calls."""
         searched = self.evaluator.budget - len(self.log)
         for k, entry in enumerate(entries):

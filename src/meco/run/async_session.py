@@ -50,7 +50,7 @@ class AsyncSession(Session):
         if search is None:
             search = AsyncSearch(self.request, self.log)
         self.log = search.log
-        search.replay(past[len(search.log) :])
+        search.replay_answers(past[len(search.log) :])
         return search
 
     def _restore_search(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
@@ -85,7 +85,7 @@ class AsyncSession(Session):
             self.async_search = AsyncSearch(self.request, self.log, self.log.good_points())
             self.async_search.reuse_unanswered_numbers()
             self.loop = self.async_search.loop
-            self.evaluator.charge(len(self.log))
+            self.evaluator.count_evaluations(len(self.log))
             if not self._known_point_ends_run():
                 self.search()
 
@@ -113,7 +113,7 @@ class AsyncSession(Session):
                 ):
                     yield number
                     continue
-                self.evaluator.charge(1)
+                self.evaluator.count_evaluations(1)
                 failed.append((self.async_search.renumber_for_retry(number), attempt + 1, x))
         except StopRun as stop:
             self.stopping.note_reason(stop.reason, stop.detail)
@@ -138,7 +138,7 @@ class AsyncSession(Session):
             return None
         return pack_search(self, len(folder.log_order), _digest_answers(self.log.entries, folder.log_order))
 
-    def result(self, by_arrival: bool = True) -> Result:
+    def result(self, *, by_arrival: bool = True) -> Result:
         """The result so far; rows come by number at the end alone, for before there are gaps."""
         return super().result(by_arrival=self.stopping.reason is None)
 

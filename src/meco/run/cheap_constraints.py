@@ -34,12 +34,12 @@ def read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
         read = read_constraints(cheap, variables)
     except InvalidInput as error:
         raise InvalidInput(f"cheap: {error}") from error
-    names = names or [_name_of(each, i) for i, each in enumerate(read)]
+    names = names or [_name_constraint(each, i) for i, each in enumerate(read)]
     names = [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]
     return tuple(replace(each, label=name, named=True, hard=False) for each, name in zip(read, names))
 
 
-def _name_of(constraint: LimitedValues, index: int) -> str:
+def _name_constraint(constraint: LimitedValues, index: int) -> str:
     """What a function calls itself, or its number."""
     fun = constraint.values
     while isinstance(fun, (FunctionOfNames, BoundArguments)) or hasattr(fun, "func"):
@@ -62,10 +62,10 @@ class CheapValues:
     """c [n, C] of points [n, D] of the box: inequalities of every constraint first, then rows that are kept too."""
 
     def __init__(
-        self, cheap: tuple[LimitedValues, ...], vectorized: bool, rows: tuple[Row, ...], variables: Variables
+        self, cheap: tuple[LimitedValues, ...], *, vectorized: bool, rows: tuple[Row, ...], variables: Variables
     ) -> None:
         self.cheap, self.vectorized, self.rows = cheap, vectorized, rows
-        self.counts = [self._count(each, variables) for each in cheap]
+        self.counts = [self._count_values(each, variables) for each in cheap]
         g = [name for each, (p, _) in zip(cheap, self.counts) for name in each.value_names(p, "g")]
         h = [name for each, (_, q) in zip(cheap, self.counts) for name in each.value_names(q, "h")]
         self.names = (*g, *h)  # of the values that answers hold
@@ -76,7 +76,7 @@ class CheapValues:
         """Names of inequalities and equalities, for run.json."""
         return {"ineq": list(self.names[: self.n_ineq]), "eq": list(self.names[self.n_ineq :])}
 
-    def _count(self, constraint: LimitedValues, variables: Variables) -> tuple[int, int]:
+    def _count_values(self, constraint: LimitedValues, variables: Variables) -> tuple[int, int]:
         """How many inequalities and equalities a constraint has, from its first values."""
         for x in draw_first_points(variables):
             try:
@@ -89,7 +89,7 @@ class CheapValues:
             f"{type(said).__name__}: {said}"
         ) from said
 
-    def parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def split_values(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """g [n, p] and h [n, q] of points [n, D], as answers hold them; nan where a function fails."""
         found = [self._values_of(each, count, x) for each, count in zip(self.cheap, self.counts)]
         return (
@@ -100,7 +100,7 @@ class CheapValues:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         further = [(x @ row.slope + row.offset)[:, None] for row in self.rows]
         with np.errstate(all="ignore"):
-            return np.concatenate([*self.parts(x), *further], axis=1)
+            return np.concatenate([*self.split_values(x), *further], axis=1)
 
     def _values_of(
         self, constraint: LimitedValues, count: tuple[int, int], x: np.ndarray
@@ -131,13 +131,13 @@ class Cheap(NamedTuple):
     x0: np.ndarray | None
 
 
-def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], vectorized: bool = False) -> Request:
+def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], *, vectorized: bool = False) -> Request:
     """The request with its cheap constraints, the set of points that keep them, and x0 moved into it.
 
     Raises InvalidInput where no point is found that keeps them: nothing has been evaluated by then.
     """
     rows = tuple(row for row in request.linear_rows if row.hard)
-    values = CheapValues(cheap, vectorized, rows, request.variables)
+    values = CheapValues(cheap, vectorized=vectorized, rows=rows, variables=request.variables)
     box = make_box(request)
     first = None if request.centre is None else box.to_unit(request.centre[None])
     inside = CheapSet(
@@ -153,7 +153,7 @@ def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], ve
     if request.x0 is None:
         return request
     unit = box.to_unit(request.x0)
-    kept = inside.kept(values(request.x0))
+    kept = inside.satisfied_by(values(request.x0))
     if kept.all():
         return request
     moved = box.to_box(inside.repair(unit)[None])[0]
@@ -177,6 +177,6 @@ def make_cheap_limits(request: Request, log: EvaluationLog) -> CheapLimits:
     return CheapLimits(request.cheap.inside, places)
 
 
-def keep_cheap(box: Box, inside: CheapSet) -> Box:
+def add_cheap_repair(box: Box, inside: CheapSet) -> Box:
     """The box of a search, in which points that violate cheap constraints are moved before they are called."""
     return replace(box, pinned=inside.box.pinned, repair=inside.repair)

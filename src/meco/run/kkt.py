@@ -77,31 +77,31 @@ def find_multipliers(
     """
     n_constraints, dim = len(value) - 1, len(at)
     if dim > MOST_VARIABLES:
-        return _not_told(n_constraints, dim, TOO_MANY_VARIABLES)
+        return _tell_nothing(n_constraints, dim, TOO_MANY_VARIABLES)
     offset = u - at
     apart = np.sqrt((offset * offset).sum(axis=1))
     pool = min(POOL, max(MOST_POINTS, POOL_NUMBERS // (1 + n_constraints)))
     nearest = np.argsort(apart, kind="stable")[int((apart == 0.0).sum()) :]
     if len(nearest) < dim + 1:
-        return _not_told(n_constraints, dim, TOO_FEW_POINTS)
+        return _tell_nothing(n_constraints, dim, TOO_FEW_POINTS)
     usual_slope = float(np.median(np.abs(y[nearest, 0] - value[0]) / apart[nearest]))
     found = []
     for least in LEAST_DISTANCES:
         further = nearest[apart[nearest] >= least][:pool]
         offset, change = u[further] - at, y[further] - value
         turn = find_bases(offset, max(1, min(3 * (dim + 4), MOST_POINTS // (2 * dim))))
-        for most_turns, size in _point_sets(len(offset), dim):
+        for most_turns, size in _list_point_sets(len(offset), dim):
             near = (turn < most_turns) | (np.arange(len(offset)) < size)
             if len(u) >= MANY_EVALUATIONS:
                 near &= np.cumsum(near) <= MOST_POINTS
             if near.sum() > dim:
-                found.append(_try_points(offset[near], change[near], room, value, n_ineq, usual_slope))
-                agreed = _agree(found)
+                found.append(_multipliers_from(offset[near], change[near], room, value, n_ineq, usual_slope))
+                agreed = _join_agreeing(found)
                 if agreed is not None and not agreed.reasons:
                     return agreed
                 if len(u) >= MANY_EVALUATIONS and len(found) == 2 and all(map(_says_not_stationary, found)):
                     return found[0]
-    return _agree(found) or _not_told(n_constraints, dim, TOO_FEW_POINTS)
+    return _join_agreeing(found) or _tell_nothing(n_constraints, dim, TOO_FEW_POINTS)
 
 
 def _says_not_stationary(found: LimitMultipliers) -> bool:
@@ -109,7 +109,7 @@ def _says_not_stationary(found: LimitMultipliers) -> bool:
     return bool(found.reasons) and all(reason == NOT_STATIONARY for reason in found.reasons.values())
 
 
-def _agree(found: list[LimitMultipliers]) -> LimitMultipliers | None:
+def _join_agreeing(found: list[LimitMultipliers]) -> LimitMultipliers | None:
     """What two sets of points or more tell, and none contradicts; None where there are no two."""
     if len(found) < 2:
         return None
@@ -129,7 +129,7 @@ def _agree(found: list[LimitMultipliers]) -> LimitMultipliers | None:
     return LimitMultipliers(prices[:n_constraints], prices[n_constraints:].reshape(2, -1), best.residual, reasons)
 
 
-def _point_sets(count: int, dim: int) -> list[tuple[int, int]]:
+def _list_point_sets(count: int, dim: int) -> list[tuple[int, int]]:
     """Sets of points to fit, the likeliest first: so many bases (find_bases), and so many of the nearest."""
     full, most = (dim + 1) * (dim + 2) // 2, max(MOST_POINTS, 2 * dim + 1)
     sets = [
@@ -168,13 +168,13 @@ def find_bases(offset: np.ndarray, rounds: int) -> np.ndarray:
     return turn
 
 
-def _not_told(n_constraints: int, dim: int, reason: str, residual: float = np.inf) -> LimitMultipliers:
+def _tell_nothing(n_constraints: int, dim: int, reason: str, residual: float = np.inf) -> LimitMultipliers:
     """No multiplier at all, and why."""
     every = dict.fromkeys(range(n_constraints + 2 * dim), reason)
     return LimitMultipliers(np.full(n_constraints, np.nan), np.full((2, dim), np.nan), residual, every)
 
 
-def _try_points(
+def _multipliers_from(
     u: np.ndarray, y: np.ndarray, room: np.ndarray, value: np.ndarray, n_ineq: int, usual_slope: float
 ) -> LimitMultipliers:
     """Multipliers from these points u [m, D] and changes y [m, 1 + C] alone."""
@@ -187,7 +187,7 @@ def _try_points(
     close = np.flatnonzero((length > 0.0) & ((gap <= CLOSE) | (value[1:] > 0.0) | is_equality))
     close = close[np.argsort(gap[close], kind="stable")][: 4 * dim + 20]
     if np.max(gap[close], initial=0.0) > CLOSE:
-        return _not_told(n_constraints, dim, NOT_STATIONARY)
+        return _tell_nothing(n_constraints, dim, NOT_STATIONARY)
     f, *slopes = fits.slopes(y[:, [0, *(1 + close)]])
     ends = room.reshape(-1)
     close_ends = np.flatnonzero(ends <= CLOSE)
@@ -203,7 +203,7 @@ def _try_points(
     index = np.concatenate([close, n_constraints + close_ends])
     solved = _solve_multipliers(f, slopes, normals, gaps, free_sign, usual_slope)
     if isinstance(solved, str):
-        return _not_told(n_constraints, dim, solved)
+        return _tell_nothing(n_constraints, dim, solved)
     prices, residual, reasons = solved
     told = np.zeros(n_constraints + 2 * dim)
     told[index] = prices
@@ -224,7 +224,7 @@ class QuarticFits:
         self._products = self.u @ self.u.T
         self._length = np.sqrt(self._products.diagonal())
 
-    def _solve(self, tau: float, kappa: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def _solve_kernel(self, tau: float, kappa: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """K^-1 y [m, F], K^-1 u [m, D] and half the logarithm of the determinant of K."""
         s = self._products
         kernel = s * (tau + s * (0.5 + kappa * s * (1 / 6 + kappa / 24 * s)))
@@ -236,7 +236,7 @@ class QuarticFits:
 
     def rough_gradients(self, y: np.ndarray) -> np.ndarray:
         """Gradients [F, D] of all functions y [m, F] with one tau and kappa."""
-        solved_u = self._solve(1e2, 1.0, y[:, :0])[1]
+        solved_u = self._solve_kernel(1e2, 1.0, y[:, :0])[1]
         return 1e2 * (y.T @ solved_u) / self.spread
 
     def slopes(self, y: np.ndarray) -> list[Slopes]:
@@ -246,7 +246,7 @@ class QuarticFits:
         found: list[Slopes | None] = [None] * functions
         for tau in TAUS:
             for kappa in KAPPAS:
-                solved, solved_u, half_log = self._solve(tau, kappa, y)
+                solved, solved_u, half_log = self._solve_kernel(tau, kappa, y)
                 amplitude = (y * solved).sum(axis=0) / count  # [F]
                 amplitude = np.where(amplitude > 0.0, amplitude, 1e-300)
                 likelihood = -0.5 * count * np.log(amplitude) - half_log
@@ -288,7 +288,7 @@ def _solve_multipliers(
     along = np.eye(len(f.gradient)) - inverse @ rows  # onto what the active limits leave free
     if DEVIATIONS * np.sqrt(max(np.trace(along @ doubt @ along), 0.0)) > most:
         return NOT_KNOWN_WELL
-    sideways = _newton_step(along @ bend @ along, along @ rest, FLAT_RESIDUAL * slope)
+    sideways = _step_to_flat_gradient(along @ bend @ along, along @ rest, FLAT_RESIDUAL * slope)
     if np.sqrt(sideways @ sideways) > MOST_STEP:
         return NOT_STATIONARY
     to_boundary = -inverse @ (gaps[active] / length[active])
@@ -315,7 +315,7 @@ def _solve_multipliers(
     return told, residual / max(slope, 1e-300), reasons
 
 
-def _newton_step(hessian: np.ndarray, gradient: np.ndarray, flat: float) -> np.ndarray:
+def _step_to_flat_gradient(hessian: np.ndarray, gradient: np.ndarray, flat: float) -> np.ndarray:
     """The way [D] to where the gradient is 0, along the directions in which it is not flat; far where nothing bends."""
     bends, directions = np.linalg.eigh(0.5 * (hessian + hessian.T))
     slopes = directions.T @ gradient

@@ -36,11 +36,11 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
         return tuple(LimitPrice(name, kind, None, None, "no variable can move") for name, kind in zip(names, kinds))
     box = make_box(request)
     at, u = box.to_unit(best.x), box.to_unit(every.x[taken])[:, free]
-    room = box.room(at)
+    room = box.wall_distances(at)
     y = np.concatenate([every.f[taken, None], every.g[taken], every.h[taken]], axis=1)
     value = np.concatenate([[best.f], best.g, best.h])
     with np.errstate(all="ignore"):
-        found = _find_or_none(u, y, at[free], value, n_ineq, room[:, free])
+        found = _find_scaled_multipliers(u, y, at[free], value, n_ineq, room[:, free])
     prices = [
         LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT))
         for i, (name, kind) in enumerate(zip(names, kinds))
@@ -48,7 +48,7 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
     return (*prices, *_price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free)))
 
 
-def _find_or_none(
+def _find_scaled_multipliers(
     u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
 ) -> LimitMultipliers:
     """Multipliers, or none where the numbers are beyond arithmetic; f and each constraint in units of its spread."""

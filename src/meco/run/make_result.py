@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.core.capabilities import Policed, offered
+from meco.core.capabilities import Policed, find_capability
 from meco.core.loop import Loop
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
@@ -116,7 +116,7 @@ def library_versions() -> dict[str, str]:
 
 def _policy_version(loop: Loop | None) -> dict[str, str]:
     """Which policy steered the search, where one did."""
-    policed = None if loop is None else offered(loop.engine, Policed)
+    policed = None if loop is None else find_capability(loop.engine, Policed)
     told = {} if policed is None else policed.policy
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
@@ -229,12 +229,12 @@ def _describe_noisy(result: Result, n_ineq: int) -> str:
     if not result.constraints:
         return f"{said}."
     sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"
-    said = f"{said}; probability that x keeps the {_kinds(n_ineq, result)}: {result.probability:.3f}{sure}."
+    said = f"{said}; probability that x keeps the {_name_kinds(n_ineq, result)}: {result.probability:.3f}{sure}."
     if len(result.constraints) == n_ineq:
         return said
     return f"{said} Equalities are judged by their means, within the tolerance and {EQUALITY_ERRORS:g} standard errors."
 
 
-def _kinds(n_ineq: int, result: Result) -> str:
+def _name_kinds(n_ineq: int, result: Result) -> str:
     """What a probability is asked of."""
     return "constraints" if len(result.constraints) == n_ineq else "inequalities"

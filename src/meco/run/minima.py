@@ -21,7 +21,7 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
     was cut off after fewer points than a model needs, D + 1, counts only where it found something new. The last start
     of several was cut off by the end of the run: where it came to no minimum of another, it is none unless the answer.
     """
-    start = start_of_each(every, trace)
+    start = find_start_of_each(every, trace)
     strict = every.feasible & (every.g <= 0.0).all(axis=1)
     last = int(start.max(initial=0))
     ends = []  # of each start: its best feasible row, and whether it had time to come to an end
@@ -69,7 +69,7 @@ def describe_evidence(minima: Sequence[Minimum]) -> str:
     )
 
 
-def start_of_each(every: Evaluations, trace: Mapping[str, np.ndarray]) -> np.ndarray:
+def find_start_of_each(every: Evaluations, trace: Mapping[str, np.ndarray]) -> np.ndarray:
     """Which start made each evaluation [n], from 0; known points belong to the first."""
     if "restarts" not in trace or not len(trace["restarts"]):
         return np.zeros(len(every), dtype=np.int64)

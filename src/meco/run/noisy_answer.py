@@ -50,13 +50,13 @@ def choose_noisy_answer(
     if most < (2 if told is None else 1):
         return None
     if told is None:
-        deviations = [_pool(found, spread) for spread in found.spread]
+        deviations = [_pool_spreads(found, spread) for spread in found.spread]
     else:
         deviations = np.split(told, (1, 1 + every.g.shape[1]))
     if not any(np.any(d > 0.0) for d in deviations):
         return None
     enough = np.flatnonzero(found.calls >= min(most, max(2, (most + 1) // 2)))
-    chances = np.array([_probability(found, k, deviations, tolerances) for k in enough.tolist()])
+    chances = np.array([_feasibility_probability(found, k, deviations, tolerances) for k in enough.tolist()])
     sure = chances >= SUCCESS_PROBABILITY
     f = found.mean[0][enough]
     at = int(np.argmin(np.where(sure, f, np.inf))) if sure.any() else int(np.argmax(chances))
@@ -68,7 +68,7 @@ def choose_noisy_answer(
     return NoisyAnswer(point, float(chances[at]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
 
 
-def _pool(found: PointMeans, spread: np.ndarray) -> np.ndarray:
+def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
     """Standard deviation of a single call, over all points that were called again, with room for having few."""
     free = np.maximum(found.calls - 1, 0).astype(float)
     total = free.sum()
@@ -76,7 +76,9 @@ def _pool(found: PointMeans, spread: np.ndarray) -> np.ndarray:
     return np.sqrt(np.sum(weight * spread**2, axis=0) / total) * (1.0 + 1.0 / (2.0 * total))
 
 
-def _probability(found: PointMeans, k: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> float:
+def _feasibility_probability(
+    found: PointMeans, k: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
+) -> float:
     """Eq. (1) of point number k; 0 where the mean of an equality is off."""
     root = math.sqrt(found.calls[k])
     g, h = found.mean[1][k], found.mean[2][k]

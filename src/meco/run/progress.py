@@ -34,7 +34,7 @@ class Progress:
             return
         self._last = now
         if self._json:
-            print(json.dumps(progress_record(result, now - self._begun)), file=sys.stderr, flush=True)
+            print(json.dumps(make_progress_record(result, now - self._begun)), file=sys.stderr, flush=True)
             return
         row = describe_progress(result, now - self._begun)
         line = "  ".join(f"{key} {value}" for key, value in row.items())
@@ -83,7 +83,7 @@ class _LiveTable:
         self._live.stop()
 
 
-def progress_record(result: Result, elapsed: float) -> dict[str, Any]:
+def make_progress_record(result: Result, elapsed: float) -> dict[str, Any]:
     """Where a run is, for programs: a number that is not known yet is None."""
     spent, budget = result.nfev, result.run.budget
     return {

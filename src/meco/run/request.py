@@ -84,7 +84,7 @@ class Request:
         """Where the search begins [D]: x0, or the best of the known points; None: in the middle of the box."""
         if self.x0 is not None or self.known is None:
             return None if self.x0 is None else self.x0[0]
-        ev = self.known.evaluation(*self.strictest_tolerances)
+        ev = self.known.to_evaluation(*self.strictest_tolerances)
         usable = [i for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
         return self.known.x[usable[0]] if usable else None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from meco.core.box import Box
-from meco.core.capabilities import LinearRows, offered
+from meco.core.capabilities import LinearRows, find_capability
 from meco.core.categories import Categories
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
@@ -32,7 +32,7 @@ def make_search(
     box, known, constraints = _make_search_box(request), KnownPoints(), AnsweredConstraints(request, log)
     starting_points = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, further_known) if k is not None):
-        unit, ev = box.pin(points.x), points.evaluation(*request.resolve_tolerances(log))
+        unit, ev = box.pin(points.x), points.to_evaluation(*request.resolve_tolerances(log))
         known.add(unit, points)
         starting_points += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in starting_points}.values())
@@ -56,11 +56,11 @@ def make_search(
         noise=constraints.noise,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
-    rows = offered(engine, LinearRows)
+    rows = find_capability(engine, LinearRows)
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
     for points in (k for k in (request.known, further_known) if k is not None and len(k.f)):
-        evaluator.history.update_best(points.x[None], points.evaluation(*constraints.tolerances()))
+        evaluator.history.update_best(points.x[None], points.to_evaluation(*constraints.tolerances()))
     return Loop(engine, evaluator)
 
 
@@ -77,9 +77,9 @@ def _make_search_box(request: Request) -> Box:
     """The box of a search; where there are cheap constraints, one that no call leaves."""
     if request.cheap is None:
         return make_box(request)
-    from meco.run.cheap_constraints import keep_cheap
+    from meco.run.cheap_constraints import add_cheap_repair
 
-    return keep_cheap(make_box(request), request.cheap.inside)
+    return add_cheap_repair(make_box(request), request.cheap.inside)
 
 
 def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box) -> Task:

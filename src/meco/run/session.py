@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from meco.core.capabilities import Convergence, offered
+from meco.core.capabilities import Convergence, find_capability
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
 from meco.errors import log_event
@@ -113,7 +113,7 @@ class Session:
         """Another search, which knows every answer that the log holds."""
         self.restarted = True
         self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
-        self.evaluator.charge(self.log.planned)
+        self.evaluator.count_evaluations(self.log.planned)
 
     def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
         """What has the function called, for a log of this run."""
@@ -163,7 +163,7 @@ class Session:
                 with self._note_ending():
                     if not self._known_point_ends_run():
                         self.search()
-                return self._finish()
+                return self._finish_run()
         except BaseException as error:  # of the search, or of the folder that could not be closed
             self._attach_result(error)
             raise
@@ -196,7 +196,7 @@ class Session:
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
-    def _finish(self) -> Result:
+    def _finish_run(self) -> Result:
         """The result at the end, which the folder keeps too."""
         self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
         if self.folder is not None:
@@ -222,7 +222,7 @@ class Session:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
-        ev = self.request.known.evaluation(*self.request.resolve_tolerances(self.log))
+        ev = self.request.known.to_evaluation(*self.request.resolve_tolerances(self.log))
         return any(self.stopping.check_answer(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _after_generation(self) -> bool:
@@ -252,7 +252,7 @@ class Session:
 
     def _should_stop(self) -> bool:
         """Whether something ends the run between two generations; the callback is asked here."""
-        convergence = offered(self.engine, Convergence) if self.nit else None
+        convergence = find_capability(self.engine, Convergence) if self.nit else None
         reached = (lambda: False) if convergence is None else convergence.reached
         return self.stopping.check_generation(self.result, reached)
 
@@ -265,7 +265,7 @@ class Session:
             return None
         return pack_search(self, len(log), self._answers.digest_first(log.entries, len(log)), self.caller.batch)
 
-    def result(self, by_arrival: bool = False) -> Result:
+    def result(self, *, by_arrival: bool = False) -> Result:
         """The result so far."""
         history = self.evaluator.history
         seen = history.feasible_best.point is not None and self.nit > 0
@@ -277,17 +277,17 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *self._late_notes(), *history.notes, *self._untried_point_notes()],
+            notes=[*self.notes, *self._list_late_notes(), *history.notes, *self._note_untried_points()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
 
-    def _late_notes(self) -> list[str]:
+    def _list_late_notes(self) -> list[str]:
         """What happened to the folder while the run went on, and what is to be said of the function once it is over."""
         said = [] if self.stopping.reason is None else self._seconds.advise(self.request.method)
         return [*([] if self.folder is None else self.folder.late_notes), *said]
 
-    def _untried_point_notes(self) -> list[str]:
+    def _note_untried_points(self) -> list[str]:
         """Starting points for which there was no room."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []

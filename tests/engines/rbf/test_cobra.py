@@ -71,14 +71,14 @@ def test_phase_one_ends_at_a_feasible_point():
 def test_the_margin_halves_after_a_row_of_feasible_points_and_doubles_up_to_its_limit():
     safety = SafetyMargin(patience=4)
     for _ in range(4):
-        safety.update(True)
+        safety.update(feasible=True)
     assert safety.margin == FIRST_MARGIN / 2
     for _ in range(3):
-        safety.update(False)
-    safety.update(True)  # a feasible point ends the row
+        safety.update(feasible=False)
+    safety.update(feasible=True)  # a feasible point ends the row
     assert safety.margin == FIRST_MARGIN / 2
     for _ in range(12):
-        safety.update(False)
+        safety.update(feasible=False)
     assert safety.margin == LARGEST_MARGIN
 
 

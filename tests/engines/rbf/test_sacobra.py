@@ -68,10 +68,10 @@ def test_the_first_band_is_the_median_violation_and_shrinks():
     violation = np.maximum(y[:, 1], 0.0) + np.abs(y[:, 2])
     assert_allclose(sacobra.band, np.median(violation))
     before = sacobra.band
-    sacobra._end_iteration(True)
+    sacobra._end_iteration(feasible=True)
     assert_allclose(sacobra.band, before / 1.5)
     for _ in range(100):
-        sacobra._end_iteration(False)
+        sacobra._end_iteration(feasible=False)
     assert sacobra.band == 1e-7
 
 

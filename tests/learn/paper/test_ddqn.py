@@ -9,7 +9,7 @@ from torch import nn  # noqa: E402
 
 from meco.learn.paper.agents import Agents, play_round  # noqa: E402
 from meco.learn.paper.config import TrainingConfig  # noqa: E402
-from meco.learn.paper.ddqn import Batch, Learner, StackedSettings, double_q_target, one_thread  # noqa: E402
+from meco.learn.paper.ddqn import Batch, Learner, StackedSettings, double_q_target, limit_to_one_thread  # noqa: E402
 from meco.learn.paper.torch_network import forward, init_networks, view_layers  # noqa: E402
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_networks_start_as_torch_starts_a_linear_layer():
 def test_the_policy_evaluates_the_network_that_was_trained(output):
     stack = init_networks([1, 2], PAPER_SHAPE)
     s = np.random.default_rng(0).normal(size=(2, 6, 10))
-    trained = forward(view_layers(stack, PAPER_SHAPE), torch.from_numpy(s), output == "sigmoid").q.numpy()
+    trained = forward(view_layers(stack, PAPER_SHAPE), torch.from_numpy(s), sigmoid=output == "sigmoid").q.numpy()
     weights = Weights(*(part.numpy() for part in view_layers(stack, PAPER_SHAPE)))
     np.testing.assert_allclose(q_values(weights, s, output), trained, rtol=0, atol=1e-13)
 
@@ -105,10 +105,10 @@ def test_the_gradient_is_the_one_autograd_finds(sigmoid):
     loss, slope = learner.loss_and_gradient(batch)
     leaf = learner.online.clone().requires_grad_()
     net = view_layers(leaf, SMALL)
-    q_next = forward(view_layers(learner.target, SMALL), batch.s_next, sigmoid).q
+    q_next = forward(view_layers(learner.target, SMALL), batch.s_next, sigmoid=sigmoid).q
     with torch.no_grad():
-        y = double_q_target(batch.reward, batch.last, forward(net, batch.s_next, sigmoid).q, q_next, 1.0)
-    q = forward(net, batch.s, sigmoid).q.gather(-1, batch.action[..., None])[..., 0]
+        y = double_q_target(batch.reward, batch.last, forward(net, batch.s_next, sigmoid=sigmoid).q, q_next, 1.0)
+    q = forward(net, batch.s, sigmoid=sigmoid).q.gather(-1, batch.action[..., None])[..., 0]
     losses = ((q - y) ** 2).mean(1)
     losses.sum().backward()
     torch.testing.assert_close(loss, losses.detach(), rtol=1e-13, atol=0)
@@ -138,7 +138,7 @@ def test_twenty_steps_equal_torch_modules_with_torch_adamw():
 
 
 def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
-    with one_thread():
+    with limit_to_one_thread():
         stacked = Learner(range(5), settings(5))
         alone = Learner([3], settings(1))
         for step in range(30):
@@ -169,7 +169,7 @@ def test_the_target_is_copied_every_ten_learning_steps():
 
 def test_learning_leaves_the_number_of_threads_as_it_was():
     before = torch.get_num_threads()
-    with one_thread():
+    with limit_to_one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
 
@@ -209,7 +209,7 @@ def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
     paper = {"suite": "toy", "problems": ("tilted",), "dim": 2, "budget": 50 * (Corridor.STEPS + 1)}
     config = TrainingConfig.from_dict({"epochs": 200, **paper})
     agents = Agents([config.with_settings(name=f"seed {k}", seed=k) for k in range(10)])
-    with one_thread():
+    with limit_to_one_thread():
         for _ in range(200):
             play_round(Corridor(10), agents, agents.draw_round_plan(Corridor.STEPS))
         corridor, earned, over = Corridor(10), np.zeros(10), False

@@ -25,7 +25,7 @@ from meco.errors import InvalidInput
 from meco.learn import Episode, ReferenceObjective
 from meco.policies import DECODERS, ConstantPolicy, EpsilonGreedy, Greedy, Masked, RandomPolicy
 from meco.policies.controller import Controller
-from meco.policies.controls import CONTROLS, control_set_name
+from meco.policies.controls import CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import draw_weights
 from meco.policies.paper.methods import steer_relaxation
@@ -270,7 +270,7 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
     for name, decoder in DECODERS.items():
         problem = Problem("six", np.zeros(3), np.ones(3), 1, 0, None)
         engine = Shade(Task.of(Evaluator.on(problem, 60, 2), Streams([1, 2])), SteeredEpsilon(decoder), pop_size=6)
-        control = Controller(engine, FEATURES["population-10"], CONTROLS[control_set_name(name)])
+        control = Controller(engine, FEATURES["population-10"], CONTROLS[find_control_set_name(name)])
         engine.tell(engine.ask(), lost)
         control.observe()
         assert not control.memory.complete

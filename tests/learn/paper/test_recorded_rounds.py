@@ -148,7 +148,7 @@ def test_a_training_leaves_compiling_as_its_caller_wants_it(monkeypatch):
     seen = []
     monkeypatch.setattr(Trainer, "_play_round", lambda trainer: (seen.append(arrays._FusingMode.on), 1 / 0))
     for outer, compiled, device in ((False, False, "cpu"), (True, False, "cpu"), (False, True, "cpu:0")):
-        with arrays.fusing(outer), pytest.raises(TrainingFailed):
+        with arrays.fusing(on=outer), pytest.raises(TrainingFailed):
             Trainer([quick(device=device, compiled=compiled)]).run()
     assert seen == [False, True, True]
 

@@ -13,8 +13,8 @@ from meco.learn.paper.presets import (  # noqa: E402
     HELD_OUT,
     PRESETS,
     PRINTED_SEEDS,
-    configs_for_seeds,
-    leave_one_out_configs,
+    make_configs_for_seeds,
+    make_leave_one_out_configs,
 )
 from meco.policies.network import PAPER_SHAPE  # noqa: E402
 from meco.policies.paper.steered_rule import ACTION_GRID  # noqa: E402
@@ -29,7 +29,7 @@ def test_the_defaults_are_the_numbers_of_the_paper():
     assert (learner.explore, learner.copy_every, learner.gamma) == (0.1, 10, 1.0)
     assert (learner.lr_first, learner.lr_last, c.episode.pop_size, c.evaluations) == (5e-3, 1e-4, 50, 500)
     assert c.task.problems == CEC_NAMES
-    fold = leave_one_out_configs("fold", dim=50)[0]
+    fold = make_leave_one_out_configs("fold", dim=50)[0]
     assert fold.episodes * fold.steps == 66_150
 
 
@@ -92,7 +92,7 @@ def test_a_fold_never_trains_on_the_problem_it_leaves_out():
 
 
 def test_no_two_folds_and_seeds_draw_alike():
-    configs = configs_for_seeds(PRESETS["loo50"], [1, 2, 3])
+    configs = make_configs_for_seeds(PRESETS["loo50"], [1, 2, 3])
     assert len({c.seed for c in configs}) == len({c.name for c in configs}) == 84
 
 
@@ -122,7 +122,7 @@ def test_trainings_as_printed_are_those_of_the_papers_setup():
 
 def test_seeds_of_trainings_as_printed_are_fixed_and_the_first_has_the_plain_name():
     assert PRINTED_SEEDS == (1, 2, 3, 4, 5)
-    configs = configs_for_seeds(PRESETS["as-printed"], PRINTED_SEEDS)
+    configs = make_configs_for_seeds(PRESETS["as-printed"], PRINTED_SEEDS)
     assert len(configs) == 5 * 29
     assert len({(c.seed, c.task.dim) for c in configs}) == len({c.name for c in configs}) == len(configs)
     plain = [c.name for c in configs if "-seed" not in c.name]

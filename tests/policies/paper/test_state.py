@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
-from meco.core.evaluation import Evaluation, concat
+from meco.core.evaluation import Evaluation, concat_evaluations
 from meco.core.rule import Population, Progress
 from meco.learn.paper.reward import REWARDS, StepSummary
 from meco.policies.paper import state as st
@@ -202,7 +202,9 @@ def test_masked_and_unmasked_means_agree_to_the_last_bit():
     """A run without failures must not notice a neighbour that has some."""
     alone, with_neighbour = random_population(7, runs=1), random_population(7, runs=1)
     broken = random_population(8, runs=1, fail=0.5)
-    both = Population(np.concatenate([with_neighbour.x, broken.x]), concat([with_neighbour.ev, broken.ev], axis=0))
+    both = Population(
+        np.concatenate([with_neighbour.x, broken.x]), concat_evaluations([with_neighbour.ev, broken.ev], axis=0)
+    )
     eps, progress = np.full((2, 5), 0.1), Progress(10, 20, 1)
     assert both.ev.failed.any()
     assert_array_equal(

@@ -89,7 +89,7 @@ def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed
         log = EvaluationLog(9, unreplayed=RecordedAnswers([entry], None if near is None else np.full(2, near)))
         log.declare_constraints(0, 0)
         if taken:
-            assert log.replay(0, entry.x + moved)
+            assert log.replay_answer(0, entry.x + moved)
         else:
             with pytest.raises(InvalidInput, match="number of its threads"):
-                log.replay(0, entry.x + moved)
+                log.replay_answer(0, entry.x + moved)

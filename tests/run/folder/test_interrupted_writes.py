@@ -122,7 +122,7 @@ def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, mo
     """Rewriting fails on a full disk: the descriptor may be somebody else's by then."""
     theirs = []
 
-    def full(*args):
+    def full(*args, **options):
         theirs.append(os.open(tmp_path / "theirs", os.O_CREAT | os.O_RDWR))
         raise OSError(28, "No space left on device")
 

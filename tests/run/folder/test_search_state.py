@@ -16,7 +16,7 @@ import meco
 from interruption import broken_off
 from meco import Checkpoint, Method, Stop, Variable, Workers
 from meco.core.capabilities import SavedState
-from meco.core.memory import DoesNotFit, capture, flatten, restore
+from meco.core.memory import DoesNotFit, capture_state, flatten_state, restore_state
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.method_record import as_method_record
@@ -215,7 +215,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, cut_and_whole, lie, oft
     changes = {"covered": 4000, "answers": "0" * 64, "fingerprint": "0" * 64}
     if lie in changes:
         state = state._replace(**{lie: changes[lie]})
-    place.write_bytes(state.pack())
+    place.write_bytes(state.to_bytes())
     same(meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **TOLD_A_LIE), whole)
     assert sum(often) == 0
 
@@ -224,7 +224,7 @@ def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, m
     options = {"method": "TR", "budget": 20, "seed": 1}
     cut_off(tmp_path / "run", 14, **options)
     place = tmp_path / "run" / "state.bin"
-    place.write_bytes(unpack_state(place.read_bytes())._replace(answers="0" * 64).pack())
+    place.write_bytes(unpack_state(place.read_bytes())._replace(answers="0" * 64).to_bytes())
     noted, write = [], runfolder.write_bytes
     monkeypatch.setattr(runfolder, "write_bytes", lambda path, content: noted.append(content) or write(path, content))
     meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
@@ -291,7 +291,7 @@ def engine_and(values, method="SHADE", seed=1, **options):
 
 
 def test_a_record_is_flat_and_named_by_what_it_holds():
-    record = flatten(capture(engine_and(1.0, "TR")))
+    record = flatten_state(capture_state(engine_and(1.0, "TR")))
     assert record["state.region.models.hessian"].shape == (1, 2, 3, 3)
     assert record["state.archive.count"].dtype == np.int64
     assert {type(value) for value in record.values()} == {np.ndarray}
@@ -300,15 +300,18 @@ def test_a_record_is_flat_and_named_by_what_it_holds():
 @pytest.mark.parametrize("method", ["SHADE", "TR-ES", "MA-ES"])
 def test_a_record_put_back_makes_an_engine_go_the_same_way(method):
     one, other = engine_and(1.0, method), engine_and(-7.0, method, seed=2)
-    restore({"engine": other, "streams": other.task.rng}, flatten(capture({"engine": one, "streams": one.task.rng})))
+    restore_state(
+        {"engine": other, "streams": other.task.rng},
+        flatten_state(capture_state({"engine": one, "streams": one.task.rng})),
+    )
     assert_array_equal(one.ask(), other.ask())
 
 
 def test_a_record_of_another_engine_is_refused():
     with pytest.raises(DoesNotFit, match=r"population\.x should be float64 \(1, 9, 3\)"):
-        restore(engine_and(1.0, pop_size=9), flatten(capture(engine_and(1.0, pop_size=8))))
+        restore_state(engine_and(1.0, pop_size=9), flatten_state(capture_state(engine_and(1.0, pop_size=8))))
     with pytest.raises(DoesNotFit, match=r"history\.F is missing"):
-        restore(engine_and(1.0, pop_size=7), flatten(capture(engine_and(1.0, "MA-ES"))))
+        restore_state(engine_and(1.0, pop_size=7), flatten_state(capture_state(engine_and(1.0, "MA-ES"))))
 
 
 def test_only_a_method_whose_record_says_so_is_saved(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from meco import Stop
-from meco.run.calling.answers import Cause, EvaluationFailed, raised_answer
+from meco.run.calling.answers import Cause, EvaluationFailed, make_raised_answer
 from meco.run.calling.backends import ExecutorBackend
 from meco.run.calling.caller import CallJob, Stopping
 from small_runs import posix, run
@@ -60,7 +60,7 @@ def test_an_exception_never_travels_as_code(tmp_path):
     run(fun, budget=10, on_error="penalize")
     if os.name == "posix":
         run(fun, budget=10, workers=2, on_error="penalize")
-    answer = pickle.loads(pickle.dumps(raised_answer(Trap("no"))))
+    answer = pickle.loads(pickle.dumps(make_raised_answer(Trap("no"))))
     assert not mark.exists()
     assert isinstance(answer.cause, Cause)
     assert answer.cause.error is None
@@ -97,7 +97,7 @@ class Forgetful:
 def test_lost_futures_are_bounded_by_a_time(monkeypatch):
     monkeypatch.setattr("meco.run.calling.backends.GRACE_SECONDS", 0.2)
     backend = ExecutorBackend(
-        Forgetful(), lambda number, points: ([raised_answer(ValueError())] * len(points), 0.0), timeout=0.1
+        Forgetful(), lambda number, points: ([make_raised_answer(ValueError())] * len(points), 0.0), timeout=0.1
     )
     found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping(Stop())))
     assert sorted(index for index, *_ in found) == list(range(6))

@@ -60,8 +60,8 @@ def make_comparison(
     if len(every) == 1:  # which method to use: ranks over one problem and f+ν tell nothing of that
         views = ("choice",)
     made = Experiment(
-        _comparison_name(suite, every, str(instance), budget),
-        f"Comparison on {_comparison_title(suite, every, str(instance), budget)}",
+        _compose_name(suite, every, str(instance), budget),
+        f"Comparison on {_compose_title(suite, every, str(instance), budget)}",
         chosen,
         every,
         dims=_choose_dims(names, dims),
@@ -91,7 +91,7 @@ def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int 
     return tuple(dict.fromkeys(dims))
 
 
-def _comparison_name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+def _compose_name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
     """The name under which a store keeps the comparison: the same problems must always give the same one."""
     base = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
     return name_with_settings(base, instance, budget)
@@ -108,7 +108,7 @@ def folder_name(name: str) -> str:
     return name.partition(INSTANCE_MARK)[0].partition(BUDGET_MARK)[0]
 
 
-def _comparison_title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+def _compose_title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
     """What is compared on, in words; a report shows it, and nothing is matched by it."""
     parts = [suite or _shorten_list(problems)]
     parts += [] if instance == INSTANCE else [f"instance {instance}"]

@@ -8,7 +8,7 @@ from meco.bench.plan.contender import split_name_and_options
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import PAPER
-from meco.bench.plan.revise import find_contender, known_labels
+from meco.bench.plan.revise import find_contender, list_labels
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import METHODS
@@ -40,7 +40,7 @@ def match_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> 
             continue
         if split_name_and_options(text)[0] not in METHODS:
             raise UnknownName(
-                "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
+                "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in list_labels(e))])
             )
         raise InvalidInput(
             f"none of the experiments has {text!r}; name one of {', '.join(EXPERIMENTS)} to add it there"

@@ -30,12 +30,12 @@ PROBLEMS_PER_FAMILY = 4  # of these
 EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def _contenders_of(names: tuple[str, ...]) -> tuple[Contender, ...]:
+def _make_contenders(names: tuple[str, ...]) -> tuple[Contender, ...]:
     """Methods by name with their defaults; costly ones make few runs."""
     return tuple(Contender.of_experiment(name) for name in names)
 
 
-def _unseen_problems() -> tuple[str, ...]:
+def _list_unseen_problems() -> tuple[str, ...]:
     """Problems of families that the policies were neither trained nor chosen on."""
     return tuple(problem_name(family, 1 + k) for family in UNSEEN_FAMILIES for k in range(PROBLEMS_PER_FAMILY))
 
@@ -46,7 +46,7 @@ def _make_cec2017_experiment(dim: int) -> Experiment:
     return Experiment(
         f"cec2017-{dim}d",
         f"CEC2017, D = {dim}",
-        _contenders_of(METHODS_AT_100D if dim >= 100 else quick),
+        _make_contenders(METHODS_AT_100D if dim >= 100 else quick),
         CEC_NAMES,
         dims=(dim,),
         runs=5,
@@ -79,11 +79,11 @@ def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim
     )
 
 
-def _steering_contenders() -> tuple[Contender, ...]:
+def _make_steering_contenders() -> tuple[Contender, ...]:
     """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
     constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
     return (
-        *_contenders_of(("MeCO-TR", "TR-ES")),
+        *_make_contenders(("MeCO-TR", "TR-ES")),
         *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
         *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
     )
@@ -94,7 +94,7 @@ def _make_steering_experiment(dim: int | None) -> Experiment:
     return Experiment(
         "steering-uav" if dim is None else f"steering-{dim}d",
         f"What steering the model engine is worth, {'UAV missions' if dim is None else f'CEC2017, D = {dim}'}",
-        _steering_contenders(),
+        _make_steering_contenders(),
         UAV_NAMES if dim is None else CEC_NAMES,
         dims=(dim,),
         budget=2500 if dim is None else None,
@@ -109,13 +109,13 @@ def _make_steering_experiment(dim: int | None) -> Experiment:
     )
 
 
-def _constant_action_contenders() -> tuple[Contender, ...]:
+def _make_constant_action_contenders() -> tuple[Contender, ...]:
     """MeCO with each of its eleven actions held for the whole run, beside the policy and rules without relaxation."""
     held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in ACTION_GRID)
-    return (*_contenders_of(("MeCO", "SHADE", "SHADE-FR")), *held)
+    return (*_make_contenders(("MeCO", "SHADE", "SHADE-FR")), *held)
 
 
-def _variant_contenders() -> tuple[Contender, ...]:
+def _make_variant_contenders() -> tuple[Contender, ...]:
     """Baselines under settings that their papers leave open."""
     changed: dict[str, dict[str, dict[str, Any]]] = {
         "C2oDE": {"population 40": {"pop_size": 40}},
@@ -130,7 +130,7 @@ def _variant_contenders() -> tuple[Contender, ...]:
         },
     }
     return (
-        *_contenders_of(tuple(changed)),
+        *_make_contenders(tuple(changed)),
         *(Contender(f"{m}, {what}", m, options) for m, of in changed.items() for what, options in of.items()),
     )
 
@@ -141,7 +141,7 @@ def _make_budget_experiment(per_variable: int) -> Experiment:
     return Experiment(
         name,
         f"{per_variable} evaluations a variable, D = 10",
-        _contenders_of(FEW_METHODS),
+        _make_contenders(FEW_METHODS),
         CEC_NAMES,
         dims=(10,),
         per_variable=per_variable,
@@ -153,7 +153,7 @@ def _make_budget_experiment(per_variable: int) -> Experiment:
     )
 
 
-def _printed_seed_contenders() -> tuple[Contender, ...]:
+def _make_printed_seed_contenders() -> tuple[Contender, ...]:
     """The paper's training under each of its seeds, beside the shipped one, no training, and no relaxation."""
     first, *later = PRINTED_SEEDS
     policy = "meco-paper-loo50-{problem}"
@@ -161,7 +161,7 @@ def _printed_seed_contenders() -> tuple[Contender, ...]:
         Contender(f"{AS_PRINTED}, seed {first}", "MeCO", {"policy": policy}),
         *(Contender(f"{AS_PRINTED}, seed {seed}", "MeCO", {"policy": f"{policy}-seed{seed}"}) for seed in later),
         Contender(SCORE_REWARDED, "MeCO", {"policy": "meco-loo50-{problem}"}),
-        *_contenders_of(("MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps")),
+        *_make_contenders(("MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps")),
     )
 
 
@@ -174,8 +174,8 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "steering-families": Experiment(
         "steering-families",
         "What steering the model engine is worth, generated problems",
-        _steering_contenders(),
-        _unseen_problems(),
+        _make_steering_contenders(),
+        _list_unseen_problems(),
         dims=(10,),
         runs=5,
         report=ReportPlan(
@@ -188,7 +188,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "unseen": Experiment(
         "unseen",
         "CEC2017, an instance that nothing was tuned on",
-        _contenders_of((*TR_METHODS, *OTHER_MODEL_METHODS, "MA-ES", "CMA-ES-native")),
+        _make_contenders((*TR_METHODS, *OTHER_MODEL_METHODS, "MA-ES", "CMA-ES-native")),
         CEC_NAMES,
         dims=(10, 30),
         instance="9",
@@ -202,7 +202,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "constants": Experiment(
         "constants",
         "How much a relaxation can bring: every action held for the whole run, D = 50",
-        _constant_action_contenders(),
+        _make_constant_action_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
@@ -216,7 +216,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "printed-seeds": Experiment(
         "printed-seeds",
         "The paper's training under five seeds, leave one out, D = 50",
-        _printed_seed_contenders(),
+        _make_printed_seed_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
@@ -229,7 +229,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "variants": Experiment(
         "variants",
         "Baselines under settings that the paper leaves open, D = 50",
-        _variant_contenders(),
+        _make_variant_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
@@ -242,7 +242,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",
-        _contenders_of((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
+        _make_contenders((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
         tuple(name for name in RW_NAMES if name not in LARGE_PROBLEMS),
         most=2500,
         runs=5,
@@ -256,7 +256,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "rwco-large": Experiment(
         "rwco-large",
         "Real-world problems beyond 30 variables",
-        _contenders_of(QUICK_METHODS),
+        _make_contenders(QUICK_METHODS),
         LARGE_PROBLEMS,
         most=2500,
         runs=5,
@@ -268,8 +268,8 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "families": Experiment(
         "families",
         "Families of generated problems that no policy was trained or chosen on",
-        _contenders_of(FEW_METHODS),
-        _unseen_problems(),
+        _make_contenders(FEW_METHODS),
+        _list_unseen_problems(),
         dims=(10,),
         runs=5,
         report=ReportPlan(
@@ -294,7 +294,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "scales": Experiment(
         "scales",
         "The same problems in other units, D = 10",
-        _contenders_of(FEW_METHODS),
+        _make_contenders(FEW_METHODS),
         tuple(name + UNITS_SUFFIX for name in CEC_NAMES),
         dims=(10,),
         runs=5,

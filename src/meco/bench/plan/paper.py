@@ -51,26 +51,26 @@ TRAININGS_NOTE = (
 )
 
 
-def contenders_of(
+def make_contenders(
     names: tuple[str, ...], policy: str = "meco-10d", printed: str = "meco-paper-10d", cap: int | None = None
 ) -> tuple[Contender, ...]:
     """Methods by name; MeCO under both trainings, with these policies, COBRA with a cap if there is one."""
     own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
     found = tuple(Contender.of_experiment(name, **own.get(name, {})) for name in names)
-    return (*found, *meco_with_policies(**{AS_PRINTED: printed})) if "MeCO" in names else found
+    return (*found, *make_meco_contenders(**{AS_PRINTED: printed})) if "MeCO" in names else found
 
 
-def meco_with_policies(**policies: str) -> tuple[Contender, ...]:
+def make_meco_contenders(**policies: str) -> tuple[Contender, ...]:
     """MeCO under several policies, each with its own label."""
     return tuple(Contender(label, "MeCO", {"policy": policy}) for label, policy in policies.items())
 
 
-def meco_on_maes(policy: str) -> Contender:
+def make_meco_on_maes(policy: str) -> Contender:
     """The same policy steering the evolution strategy, which it was not trained on."""
     return Contender("MeCO on MA-ES", "MeCO", {"policy": policy, "engine": "maes"})
 
 
-def meco_without_constraint_features(label: str, policy: str) -> Contender:
+def make_meco_without_constraint_features(label: str, policy: str) -> Contender:
     """MeCO that sees the constraint features s7 to s10 as 0."""
     return Contender(label, "MeCO", {"policy": policy, "hidden": [7, 8, 9, 10]})
 
@@ -87,7 +87,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "table1": Experiment(
         "table1",
         "CEC2017, D = 50",
-        (*contenders_of(THE_TWELVE + PEERS, *LEAVE_ONE_OUT), meco_on_maes("meco-loo50-{problem}")),
+        (*make_contenders(THE_TWELVE + PEERS, *LEAVE_ONE_OUT), make_meco_on_maes("meco-loo50-{problem}")),
         CEC_NAMES,
         dims=(50,),
         report=ReportPlan(
@@ -102,7 +102,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "transfer": Experiment(
         "transfer",
         "From 10D to 50D and 100D",
-        contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u", "MeCO")),
+        make_contenders((*METHODS_AT_100D, "MA-ES", "MeCO-u", "MeCO")),
         CEC_NAMES,
         dims=(50, 100),
         report=ReportPlan(
@@ -117,7 +117,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "uav": Experiment(
         "uav",
         "Sixteen UAV missions",
-        (*contenders_of(THE_TWELVE + PEERS, cap=600), meco_on_maes("meco-10d")),
+        (*make_contenders(THE_TWELVE + PEERS, cap=600), make_meco_on_maes("meco-10d")),
         UAV_NAMES,
         budget=2500,
         report=ReportPlan(
@@ -132,7 +132,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "trajectories": Experiment(
         "trajectories",
         "Routes on four missions",
-        contenders_of(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
+        make_contenders(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
         ("UAV-01", "UAV-07", "UAV-12", "UAV-14"),
         budget=2500,
         report=ReportPlan(about="The best of each method's runs, feasibility first.", views=("trajectories",)),
@@ -141,7 +141,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "realworld": Experiment(
         "realworld",
         "Eight engineering problems",
-        (*contenders_of(THE_TWELVE + PEERS), meco_on_maes("meco-10d")),
+        (*make_contenders(THE_TWELVE + PEERS), make_meco_on_maes("meco-10d")),
         PAPER_EIGHT,
         budget=2500,
         report=ReportPlan(
@@ -155,7 +155,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "actions": Experiment(
         "actions",
         "Which relaxations MeCO chooses",
-        contenders_of(("MeCO",), *LEAVE_ONE_OUT),
+        make_contenders(("MeCO",), *LEAVE_ONE_OUT),
         ("C12", "C14", "C15"),
         dims=(50,),
         report=ReportPlan(
@@ -171,8 +171,8 @@ PAPER = {  # each by its own name, which stored campaigns have too
             contender
             for label, policy in STATE_POLICIES.items()
             for contender in (
-                *meco_with_policies(**{label: policy}),
-                meco_without_constraint_features(f"{label}, s7-s10 hidden", policy),
+                *make_meco_contenders(**{label: policy}),
+                make_meco_without_constraint_features(f"{label}, s7-s10 hidden", policy),
             )
         ),
         HELD_OUT,
@@ -185,7 +185,7 @@ PAPER = {  # each by its own name, which stored campaigns have too
     "ablation-action": Experiment(
         "ablation-action",
         "Other ways to decode an action",
-        meco_with_policies(**SPLIT_POLICIES, **{"MeCO-AA": "meco-aa-{dim}d", "MeCO-CA": "meco-ca-{dim}d"}),
+        make_meco_contenders(**SPLIT_POLICIES, **{"MeCO-AA": "meco-aa-{dim}d", "MeCO-CA": "meco-ca-{dim}d"}),
         HELD_OUT,
         dims=(10, 50, 100),
         report=ReportPlan(
@@ -198,11 +198,11 @@ PAPER = {  # each by its own name, which stored campaigns have too
         "ablation-reward",
         "Other rewards",
         (
-            *meco_with_policies(
+            *make_meco_contenders(
                 **SPLIT_POLICIES,
                 **{"MeCO-r1": "meco-r1-{dim}d", "MeCO-r2": "meco-r2-{dim}d", "MeCO-r1+r2": "meco-r1r2-{dim}d"},
             ),
-            *contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u")),
+            *make_contenders((*METHODS_AT_100D, "MA-ES", "MeCO-u")),
         ),
         HELD_OUT,
         dims=(10, 30, 50, 100),
@@ -218,8 +218,8 @@ PAPER = {  # each by its own name, which stored campaigns have too
         "training-gain",
         "What training gains",
         (
-            *meco_with_policies(**SPLIT_POLICIES),
-            *contenders_of(("MeCO-u", "MeCO-rand")),
+            *make_meco_contenders(**SPLIT_POLICIES),
+            *make_contenders(("MeCO-u", "MeCO-rand")),
         ),
         HELD_OUT,
         dims=(10, 30, 50, 100),

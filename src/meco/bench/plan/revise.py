@@ -27,7 +27,7 @@ def pin_versions(experiment: Experiment) -> Experiment:
     )
     steered, cases = [c for c in experiment.contenders if isinstance(c.options.get("policy"), str)], now.cases()
     names = {json.loads(c.options_json(p))["policy"] for c in steered for p in cases}
-    found = {name: policy_digest(name) for name in sorted(names)}
+    found = {name: read_policy_digest(name) for name in sorted(names)}
     return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
 
@@ -71,7 +71,7 @@ def _choose_contender(experiment: Experiment, text: str) -> Contender:
     if found is not None:
         return found
     if split_name_and_options(text)[0] not in METHODS:
-        raise UnknownName("method", text, [*known_labels(experiment), *METHODS])
+        raise UnknownName("method", text, [*list_labels(experiment), *METHODS])
     return Contender.parse(text).with_few_surrogate_runs()
 
 
@@ -109,7 +109,7 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     for contender in experiment.contenders:
         if isinstance(contender.options.get("policy"), str):
             names = {json.loads(contender.options_json(case))["policy"] for case in experiment.cases()}
-            if missing := {name for name in names if not policy_digest(name)}:
+            if missing := {name for name in names if not read_policy_digest(name)}:
                 lost[contender.label] = len(missing)
                 missing_names |= missing
     if not lost:
@@ -118,12 +118,12 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     said = (
         f"{experiment.name}: left out {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
         "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
-        f"{_training_command(missing_names)}"
+        f"{_compose_training_command(missing_names)}"
     )
     return replace(experiment, contenders=kept), said
 
 
-def _training_command(names: Iterable[str]) -> str:
+def _compose_training_command(names: Iterable[str]) -> str:
     """How to train these policies instead, where presets of `meco train` make all of them; else nothing."""
     found = [PRESET_POLICIES.match(name) for name in sorted(names)]
     presets = dict.fromkeys(match[1] for match in found if match)
@@ -133,13 +133,13 @@ def _training_command(names: Iterable[str]) -> str:
     return f", or train them: {commands}, then set MECO_POLICIES=policies"
 
 
-def known_labels(experiment: Experiment) -> list[str]:
+def list_labels(experiment: Experiment) -> list[str]:
     """What the contenders of an experiment are called."""
     return [c.label for c in experiment.contenders]
 
 
 @lru_cache(maxsize=256)
-def policy_digest(name: str) -> str:
+def read_policy_digest(name: str) -> str:
     """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read."""
     from meco.policies.store import load_policy
 

@@ -31,27 +31,27 @@ from meco.files.names import safe_name
 Item = Table | Figure
 
 DIMENSION_VIEWS: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # of one dimension, by the names in plans
-    "choice": lambda s: [*choice.choice_items(s)],
-    "critical": lambda s: [result_figures.critical_difference_figure(s)],
-    "values": lambda s: [*result_tables.value_tables(s)],
-    "pairs": lambda s: [*result_tables.pair_tables(s)],
-    "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
-    "progress": lambda s: [curves.progress_figure(s)],
-    "ecdf": lambda s: [curves.ecdf_figure(s)],
-    "profiles": lambda s: [*profile_figures.profile_figures(s)],
-    "ert": lambda s: [profile_figures.running_time_table(s)],
-    "u-score": lambda s: [profile_figures.u_score_table(s)],
-    "convergence": lambda s: [*curves.convergence_figures(s)],
-    "performance": lambda s: [result_figures.performance_figure(s)],
-    "trajectories": lambda s: [trajectories.trajectory_figure(s)],
-    "actions": lambda s: [heatmaps.action_figure(s)],
-    "summary": lambda s: [result_tables.problem_table(s)],
+    "choice": lambda s: [*choice.make_choice_items(s)],
+    "critical": lambda s: [result_figures.make_critical_difference_figure(s)],
+    "values": lambda s: [*result_tables.make_value_tables(s)],
+    "pairs": lambda s: [*result_tables.make_pair_tables(s)],
+    "feasibility": lambda s: [heatmaps.make_feasibility_figure(s)],
+    "progress": lambda s: [curves.make_progress_figure(s)],
+    "ecdf": lambda s: [curves.make_ecdf_figure(s)],
+    "profiles": lambda s: [*profile_figures.make_profile_figures(s)],
+    "ert": lambda s: [profile_figures.make_running_time_table(s)],
+    "u-score": lambda s: [profile_figures.make_u_score_table(s)],
+    "convergence": lambda s: [*curves.make_convergence_figures(s)],
+    "performance": lambda s: [result_figures.make_performance_figure(s)],
+    "trajectories": lambda s: [trajectories.make_trajectory_figure(s)],
+    "actions": lambda s: [heatmaps.make_action_figure(s)],
+    "summary": lambda s: [result_tables.make_problem_table(s)],
 }
 EXPERIMENT_VIEWS: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # of all dimensions
-    "ranks": lambda s: [result_tables.rank_table(s[0]) if len(s) == 1 else result_tables.rank_overview(s)],
-    "gain": lambda s: [result_tables.gain_table(s)],
-    "heat": lambda s: [heatmaps.heat_figure(s)],
-    "relative": lambda s: [result_figures.relative_figure(s)],
+    "ranks": lambda s: [result_tables.make_rank_table(s[0]) if len(s) == 1 else result_tables.make_rank_overview(s)],
+    "gain": lambda s: [result_tables.make_gain_table(s)],
+    "heat": lambda s: [heatmaps.make_heat_figure(s)],
+    "relative": lambda s: [result_figures.make_relative_figure(s)],
 }
 
 
@@ -95,7 +95,7 @@ def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = Fals
         drawn, note = _write_figure_files(items, _make_folder(target.with_name("figures")))
         files += drawn
         lines += [f"{len(files)} files in {target.with_name('tables')} and {target.with_name('figures')}", *note]
-    return Report(target, files, lines + _terminal_lines(sections))
+    return Report(target, files, lines + _compose_terminal_lines(sections))
 
 
 def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
@@ -106,10 +106,10 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
 
 def _build_sections(results: StoreContents) -> list[Section]:
     palette = result_figures.Palette()
-    return [build_section(experiment, results, palette) for experiment in known_experiments(results)]
+    return [build_section(experiment, results, palette) for experiment in list_known_experiments(results)]
 
 
-def known_experiments(results: StoreContents) -> list[Experiment]:
+def list_known_experiments(results: StoreContents) -> list[Experiment]:
     """The experiments of a folder; those of EXPERIMENTS, matched by name, with their present texts and order."""
     found = []
     for stored in results.experiments:
@@ -196,7 +196,7 @@ def _write_figure_files(items: list[Item], folder: Path) -> tuple[list[Path], li
 # -- the terminal ----------------------------------------------------------------------------
 
 
-def _terminal_lines(sections: list[Section]) -> list[str]:
+def _compose_terminal_lines(sections: list[Section]) -> list[str]:
     """What each experiment comes to in plain text: its tables NAME-choice..., or else the table NAME-ranks."""
     lines = []
     for section in sections:

@@ -70,11 +70,11 @@ def _upper_median(values: np.ndarray) -> float:
     return float((low + high) / 2) if np.isfinite(high) else float(high)
 
 
-def choice_items(results: RunArrays) -> list[Table | Figure]:
+def make_choice_items(results: RunArrays) -> list[Table | Figure]:
     """A table and a figure for each problem."""
     made: list[Table | Figure] = []
     for j in range(results.shape[1]):
-        made += [standing_table(results, j), best_feasible_figure(results, j)]
+        made += [make_standing_table(results, j), make_best_feasible_figure(results, j)]
     return made
 
 
@@ -83,11 +83,11 @@ def _item_name(results: RunArrays, j: int, what: str) -> str:
     return item_name(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
 
 
-def standing_table(results: RunArrays, j: int) -> Table:
+def make_standing_table(results: RunArrays, j: int) -> Table:
     """f, feasible runs, how soon and how long on problem j, a row for each method, best first; one must have run."""
     found = [one for _, one in rank_contenders(results, j)]
     least = found[0].median
-    shown = [least if _is_level(found[0], one) else one.median for one in found]
+    shown = [least if _is_tie(found[0], one) else one.median for one in found]
     marks = mark_best([value if np.isfinite(value) else np.nan for value in shown])
     rows = [
         [
@@ -115,7 +115,7 @@ def standing_table(results: RunArrays, j: int) -> Table:
     return Table(_item_name(results, j, "choice"), title, columns, rows, compose_advice(results, j))
 
 
-def best_feasible_figure(results: RunArrays, j: int) -> Figure:
+def make_best_feasible_figure(results: RunArrays, j: int) -> Figure:
     """Best feasible f over the evaluations on problem j: median and quartiles, from where most runs are feasible.
 
     A method of which no run was feasible has no line.
@@ -165,7 +165,7 @@ def compose_advice(results: RunArrays, j: int) -> str:
             f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
             f"nearest (median violation {format_number(best.violation)}): try a larger --budget."
         )
-    level = [one for _, one in others if _is_level(best, one)]
+    level = [one for _, one in others if _is_tie(best, one)]
     if level:
         return _describe_tie(case, best, level, [one for _, one in others[len(level) :]])
     said = f"On {case.problem} use {best.label}: {_describe_standing(best)} after {case.budget:,} evaluations."
@@ -178,7 +178,7 @@ def compose_advice(results: RunArrays, j: int) -> str:
     )
 
 
-def _is_level(best: Standing, other: Standing) -> bool:
+def _is_tie(best: Standing, other: Standing) -> bool:
     """Whether two methods were feasible as often, with a median f that differs by rounding alone."""
     same = best.feasible * other.runs == other.feasible * best.runs
     return same and bool(np.isfinite(best.median)) and abs(other.median - best.median) <= LEVEL * abs(best.median)

@@ -14,7 +14,7 @@ from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
 from meco.figures.table import Cell, Column, Table, format_fixed, format_number
 
 
-def progress_figure(results: RunArrays) -> Figure:
+def make_progress_figure(results: RunArrays) -> Figure:
     """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
     gap = stats.nan_mean(stats.nan_mean(results.open_gap(), 2), 1)  # [M, T]
     left = stats.nan_mean(stats.nan_mean(_violation_left(results), 2), 1)
@@ -62,7 +62,7 @@ def draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: flo
     ]
 
 
-def ecdf_figure(results: RunArrays) -> Figure:
+def make_ecdf_figure(results: RunArrays) -> Figure:
     """Share of targets reached by each evaluation count, under both metrics."""
     reached = {"score": stats.ecdf(results.open_gap()), "first": _feasible_ecdf(results)}
     percent = 100 * CURVE_SHARES
@@ -113,7 +113,7 @@ def _feasible_ecdf(results: RunArrays) -> np.ndarray:
     return np.average(np.stack(parts), axis=0, weights=weights)
 
 
-def convergence_figures(results: RunArrays) -> list[Figure]:
+def make_convergence_figures(results: RunArrays) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
     tint, dash = colour_slots(results), line_dashes(results)
     shown = [m for m in drawing_order(results) if tint[m] != MUTED]
@@ -131,7 +131,7 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
                 marks += draw_band(x, values[m, j], tint[m], results.labels[m], 1e-12, dash[m])
             log = metric == "first" or bool(stats.nan_min(values[shown, j]) > 0)
             axes = Axis("", (0, case.budget)), Axis("", log=log)
-            numbers = _final_table(results, j, metric, shown)
+            numbers = _make_final_table(results, j, metric, shown)
             panels.append(Panel(case.problem, marks, *axes, (300, 190), table=numbers))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
@@ -142,7 +142,7 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
     return made
 
 
-def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
+def _make_final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
     """What the contenders `shown` have reached at the end of problem j, best first; missing ones as nan."""
     order = sorted(shown, key=lambda m: float(stats.nan_mean(results.sort_keys(metric)[m, j], 0)))
     rows = []

@@ -35,7 +35,7 @@ def compose_headline(sets: Sequence[RunArrays]) -> Headline | None:
     for results in sets:
         if results.records and results.shape[0] > 1:
             if "choice" in results.experiment.report.views:
-                figure = choice.best_feasible_figure(results, 0)
+                figure = choice.make_best_feasible_figure(results, 0)
                 return Headline(choice.compose_advice(results, 0), replace(figure, name="headline"))
             if results.complete.sum() > 1 and results.shape[1] > 1:
                 return _rank_headline(results)

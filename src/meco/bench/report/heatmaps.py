@@ -15,7 +15,7 @@ from meco.figures.panel import Axis, Line, Mark, Panel, Tile
 from meco.figures.table import Cell, Column, Table, format_fixed
 
 
-def heat_figure(sets: Sequence[RunArrays]) -> Figure:
+def make_heat_figure(sets: Sequence[RunArrays]) -> Figure:
     """Variants against dimensions, one of each set: darker is better, under both metrics; "–" where none ran."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     panels, tables = [], []
@@ -53,7 +53,7 @@ def heat_figure(sets: Sequence[RunArrays]) -> Figure:
     return Figure(f"{name}-heat", "Action decoding against dimension", panels, caption, (), numbers)
 
 
-def feasibility_figure(results: RunArrays) -> Figure:
+def make_feasibility_figure(results: RunArrays) -> Figure:
     """Share of feasible runs of every contender on every problem; an empty tile also where none ran."""
     feasible = stats.nan_mean(results.field_values("feasible"), 2)
     order = np.argsort(np.nan_to_num(stats.nan_mean(feasible, 1), nan=-1.0), kind="stable")
@@ -80,7 +80,7 @@ def feasibility_figure(results: RunArrays) -> Figure:
     return Figure(item_name(results, "feasibility"), f"Feasible runs{dim_text(results)}", [panel], caption, (), numbers)
 
 
-def action_figure(results: RunArrays) -> Figure:
+def make_action_figure(results: RunArrays) -> Figure:
     """Which actions are chosen over the run: shares of the eleven actions, and the mean.
 
     A panel for each contender and problem that stored actions; none without a policy.

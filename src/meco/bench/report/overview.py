@@ -45,7 +45,7 @@ class Overview(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class SuiteStanding:
     """Who stands where on a suite."""
 
     title: str
@@ -89,7 +89,7 @@ class Standing:
 def compose_overview(sets: Sequence[RunArrays]) -> Overview | None:
     """Of the suites that a page holds; None where there are fewer than two with methods to compare."""
     by_name = {s.experiment.name: s for s in sets if s.records and s.complete.sum() > 1 and s.shape[1] > 1}
-    seen = [Standing(title, by_name[name]) for name, title in SUITES.items() if name in by_name]
+    seen = [SuiteStanding(title, by_name[name]) for name, title in SUITES.items() if name in by_name]
     if len(seen) < 2:
         return None
     shown = choose_methods(seen)
@@ -97,7 +97,7 @@ def compose_overview(sets: Sequence[RunArrays]) -> Overview | None:
     return Overview(compose_sentence(seen), _make_table(seen, shown), [f for f in figures if f is not None])
 
 
-def choose_methods(seen: Sequence[Standing]) -> list[str]:
+def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
     """At most MOST_METHODS: the default, then those of best places over the suites, ours among them; best first."""
     labels = dict.fromkeys(label for s in seen for label in s.ranks["first"])
 
@@ -113,7 +113,7 @@ def choose_methods(seen: Sequence[Standing]) -> list[str]:
     return sorted(chosen, key=height)
 
 
-def compose_sentence(seen: Sequence[Standing]) -> str:
+def compose_sentence(seen: Sequence[SuiteStanding]) -> str:
     """On how many suites the default is first by average rank, feasibility first, and who is where it is not."""
     there = [s for s in seen if DEFAULT in s.ranks["first"]]
     if not there:
@@ -124,7 +124,7 @@ def compose_sentence(seen: Sequence[Standing]) -> str:
     return f"{said}{'; ' if lost else ''}{'; '.join(map(_describe_loss, lost))}."
 
 
-def _describe_loss(s: Standing) -> str:
+def _describe_loss(s: SuiteStanding) -> str:
     """Who is first where the default is not, and whether the critical difference shows that this is no chance."""
     best = s.order()[0]
     behind = s.ranks["first"][DEFAULT] - s.ranks["first"][best]
@@ -132,7 +132,7 @@ def _describe_loss(s: Standing) -> str:
     return f"behind {NAMES.get(best, best)} on {s.title}{sure}"
 
 
-def _make_table(seen: Sequence[Standing], shown: Sequence[str]) -> Table:
+def _make_table(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Table:
     """Ranks by both metrics with the share of feasible runs below, a column for each suite."""
     columns = [Column("Method", head=True)]
     columns += [Column(s.title, f"{len(s.results.cases)} problems, {len(s.ranks['first'])} methods") for s in seen]
@@ -163,7 +163,7 @@ def _choose_colours(shown: Sequence[str]) -> dict[str, int]:
     return {label: slot if slot < COLOUR_SLOTS else MUTED for slot, label in enumerate(ordered)}
 
 
-def _draw_ranks(seen: Sequence[Standing], shown: Sequence[str]) -> Figure:
+def _draw_ranks(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Figure:
     """A panel for each suite: average ranks, feasibility first, with intervals over problems."""
     panels, colours = [], _choose_colours(shown)
     for s in seen:
@@ -182,7 +182,7 @@ def _draw_ranks(seen: Sequence[Standing], shown: Sequence[str]) -> Figure:
     return Figure("suites-ranks", "Who stands where", panels, caption)
 
 
-def _draw_profiles(seen: Sequence[Standing], shown: Sequence[str]) -> Figure | None:
+def _draw_profiles(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Figure | None:
     """Data profiles of the shown methods on every suite whose curves are stored; None without any."""
     panels, colours = [], _choose_colours(shown)
     for s in seen:

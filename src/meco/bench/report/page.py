@@ -45,8 +45,10 @@ def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     sets = [s for section in sections for s in section.sets]
     overview, folded = compose_overview(sets), len(sections) > 1
     top = _top_section(compose_headline(sets)) if overview is None else _overview_section(overview, results)
-    links = "".join(_contents_entry(s, folded) for s in sections) + '<li><a href="#made">How this was made</a></li>'
-    body = "".join(_section_html(s, folded) for s in sections)
+    links = (
+        "".join(_contents_entry(s, folded=folded) for s in sections) + '<li><a href="#made">How this was made</a></li>'
+    )
+    body = "".join(_section_html(s, folded=folded) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
     guide = (
@@ -55,7 +57,7 @@ def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
         "at a curve to read it. Colours are of methods, strokes of families: solid SHADE and MeCO (paper), dashed "
         "evolution strategies, dotted models.</p></details>"
     )
-    whole = f"{top}{guide}{body}{_provenance_section(sections, results, folded)}"
+    whole = f"{top}{guide}{body}{_provenance_section(sections, results, folded=folded)}"
     title = sections[0].experiment.title if len(sections) == 1 else "MeCO results"
     return frame_page(title, about, "Experiments", links, whole)
 
@@ -119,7 +121,7 @@ def _platform_note(results: StoreContents) -> str:
     return f'<p class="caption">{escape(said)} Last bits, and with them single runs, depend on it.</p>'
 
 
-def _contents_entry(section: Section, folded: bool) -> str:
+def _contents_entry(section: Section, *, folded: bool) -> str:
     """The line of an experiment in the list of parts; with its items where it is not folded."""
     e = section.experiment
     if folded:
@@ -128,7 +130,7 @@ def _contents_entry(section: Section, folded: bool) -> str:
     return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a><ul>{parts}</ul></li>'
 
 
-def fold(name: str, title: str, body: str, folded: bool) -> str:
+def part_html(name: str, title: str, body: str, *, folded: bool) -> str:
     """A part of the page under its heading, HTML: a section, or closed until somebody opens it."""
     head = f"<h2>{escape(title)}</h2>"
     if not folded:
@@ -136,7 +138,7 @@ def fold(name: str, title: str, body: str, folded: bool) -> str:
     return f'<details class="fold" id="{escape(name)}"><summary>{head}</summary>{body}</details>'
 
 
-def _section_html(section: Section, folded: bool) -> str:
+def _section_html(section: Section, *, folded: bool) -> str:
     """An experiment: what was run, what is missing, then its tables and figures."""
     e = section.experiment
     parts = [f"<p>{escape(e.report.about)}</p>", _describe_runs(section)]
@@ -146,11 +148,11 @@ def _section_html(section: Section, folded: bool) -> str:
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
     if not section.items:
         parts.append("<p>Nothing to show yet.</p>")
-    parts += [_item_html(item, folded) for item in section.items]
-    return fold(e.name, e.title, "".join(parts), folded)
+    parts += [_item_html(item, folded=folded) for item in section.items]
+    return part_html(e.name, e.title, "".join(parts), folded=folded)
 
 
-def _item_html(item: Table | Figure, folded: bool) -> str:
+def _item_html(item: Table | Figure, *, folded: bool) -> str:
     """A table or figure; of many little panels a page with several experiments says only where they are."""
     if isinstance(item, Table):
         return table_html(item)
@@ -260,14 +262,14 @@ def _panel_anchor(figure: Figure, panel: Panel) -> str:
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance_section(sections: Sequence[Section], results: StoreContents, folded: bool) -> str:
+def _provenance_section(sections: Sequence[Section], results: StoreContents, *, folded: bool) -> str:
     """The sessions that made the results, the time they took, and the digest of all results."""
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")
     ]
-    rows = [_session_row(facts) for facts in results.sessions.values()]
-    times = _time_table(sections)
+    rows = [_make_session_row(facts) for facts in results.sessions.values()]
+    times = _make_time_table(sections)
     parts = [table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))]
     if times is not None:
         parts.append(table_html(times))
@@ -277,10 +279,10 @@ def _provenance_section(sections: Sequence[Section], results: StoreContents, fol
         "thread. <code>meco verify</code> draws runs and repeats them. "
         f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p>"
     )
-    return fold("made", "How this was made", "".join(parts), folded)
+    return part_html("made", "How this was made", "".join(parts), folded=folded)
 
 
-def _session_row(session: dict[str, Any]) -> list[Cell]:
+def _make_session_row(session: dict[str, Any]) -> list[Cell]:
     """A row of the table of sessions, from what the runner keeps of one (describe_session); absent facts may be."""
     facts = SESSION_DEFAULTS | {name: fact for name, fact in session.items() if fact is not None}
     seconds = float(facts["seconds"])
@@ -296,7 +298,7 @@ def _session_row(session: dict[str, Any]) -> list[Cell]:
     ]
 
 
-def _time_table(sections: Sequence[Section]) -> Table | None:
+def _make_time_table(sections: Sequence[Section]) -> Table | None:
     """Seconds of one core that a run took, by method, each run once; None where nothing ran."""
     each = {  # experiments share runs: each counts once
         id(record): (s.contenders[m].method, record.seconds)

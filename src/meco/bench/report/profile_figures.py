@@ -22,13 +22,13 @@ LARGEST_RATIO = 32.0  # of a performance profile: beyond it a method is as slow 
 POINTS = 120
 
 
-def profile_figures(results: RunArrays) -> list[Figure]:
+def make_profile_figures(results: RunArrays) -> list[Figure]:
     """Data and performance profiles at three accuracies, each with its numbers as a table; [] without curves."""
     hits = {tau: find_hits(results, tau) for tau in profiles.ACCURACIES}
     if np.isnan(results.curves["nu"]).all():
         return []
-    dims = _dims(results)
-    most = float(np.max(_counts(results)[:, -1] / (dims + 1.0)))
+    dims = _problem_dims(results)
+    most = float(np.max(_checkpoint_counts(results)[:, -1] / (dims + 1.0)))
     units, ratios = np.linspace(0.0, most, POINTS), np.geomspace(1.0, LARGEST_RATIO, POINTS)
     data = {tau: profiles.data_profile(hits[tau], dims, units) for tau in hits}
     performance = {tau: profiles.performance_profile(hits[tau], ratios) for tau in hits}
@@ -42,20 +42,20 @@ def profile_figures(results: RunArrays) -> list[Figure]:
         _draw_profile(
             results, "data-profile", "Data profiles (Moré and Wild)", data, units,
             Axis("evaluations / (D + 1)", (0, most)), f"{common} Against groups of D + 1 evaluations.",
-            _profile_table(results, "data-profile", data, f"solved within {most:.0f} (D + 1) evaluations"),
+            _make_profile_table(results, "data-profile", data, f"solved within {most:.0f} (D + 1) evaluations"),
         ),
         _draw_profile(
             results, "performance-profile", "Performance profiles", performance, ratios,
             Axis("times the evaluations of the best", (1, LARGEST_RATIO), log=True),
             f"{common} At 1: how often a method was the first; run r is compared with run r.",
-            _profile_table(results, "performance-profile", {t: v[:, :1] for t, v in performance.items()}, "first"),
+            _make_profile_table(results, "performance-profile", {t: v[:, :1] for t, v in performance.items()}, "first"),
         ),
     ]  # fmt: skip
 
 
 def find_hits(results: RunArrays, tau: float) -> np.ndarray:
     """Evaluations after which every run is solved to tau, feasibility first: [M, P, R], as profiles.first_hits()."""
-    return profiles.first_hits(_open_share(results), tau, _counts(results))
+    return profiles.first_hits(_open_share(results), tau, _checkpoint_counts(results))
 
 
 def _draw_profile(
@@ -77,7 +77,7 @@ def _draw_profile(
     return Figure(item_name(results, what), f"{title}{dim_text(results)}", panels, caption, legend, numbers)
 
 
-def _profile_table(results: RunArrays, what: str, values: dict[float, np.ndarray], text: str) -> Table:
+def _make_profile_table(results: RunArrays, what: str, values: dict[float, np.ndarray], text: str) -> Table:
     """Where the lines of a profile end, at every accuracy tau of values, tau -> share solved [M, T]."""
     columns = [Column("Method", head=True), *(Column(f"τ = {tau:g}") for tau in values)]
     marks = {tau: mark_best([-v for v in share[:, -1]], 3) for tau, share in values.items()}
@@ -91,13 +91,13 @@ def _profile_table(results: RunArrays, what: str, values: dict[float, np.ndarray
     return Table(item_name(results, what), f"% {text}{dim_text(results)}", columns, rows)
 
 
-def running_time_table(results: RunArrays) -> Table | None:
+def make_running_time_table(results: RunArrays) -> Table | None:
     """Expected running times to targets above the known optimum, where a problem has one; None where none has."""
     best = _known_optima(results)
     known = ~np.isnan(best)
     if not known.any():
         return None
-    dims, counts = _dims(results)[known], _counts(results)[known]
+    dims, counts = _problem_dims(results)[known], _checkpoint_counts(results)[known]
     f = results.curves["f"][:, known]
     columns = [Column("Method", head=True)]
     times = []
@@ -123,11 +123,11 @@ def running_time_table(results: RunArrays) -> Table | None:
     return Table(item_name(results, "ert"), title, columns, rows, caption)
 
 
-def u_score_table(results: RunArrays) -> Table:
+def make_u_score_table(results: RunArrays) -> Table:
     """U-scores as CEC 2025 uses them, in sum and as a share of all duels."""
     best = _known_optima(results)
     gap = (results.curves["f"] - best[:, None, None]) / np.maximum(1.0, np.abs(best))[:, None, None]
-    hits = profiles.first_hits(_unreached(gap, results.exists), profiles.SOLVED_GAP, _counts(results))
+    hits = profiles.first_hits(_unreached(gap, results.exists), profiles.SOLVED_GAP, _checkpoint_counts(results))
     order = profiles.trial_order(hits, results.sort_keys("first"))
     scores = profiles.u_scores(order)
     runs = results.exists.sum(axis=2)  # [M, P]
@@ -151,12 +151,12 @@ def u_score_table(results: RunArrays) -> Table:
     return Table(item_name(results, "u-score"), f"U-scores{dim_text(results)}", columns, rows, caption)
 
 
-def _counts(results: RunArrays) -> np.ndarray:
+def _checkpoint_counts(results: RunArrays) -> np.ndarray:
     """Evaluations at the checkpoints of every problem: [P, T]."""
     return np.array([case.budget for case in results.cases])[:, None] * CURVE_SHARES
 
 
-def _dims(results: RunArrays) -> np.ndarray:
+def _problem_dims(results: RunArrays) -> np.ndarray:
     """Variables of every problem: [P]."""
     return np.array([case.dim for case in results.cases], dtype=np.float64)
 

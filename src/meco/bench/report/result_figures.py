@@ -78,7 +78,7 @@ def drawing_order(results: RunArrays) -> list[int]:
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def critical_difference_figure(results: RunArrays) -> Figure | None:
+def make_critical_difference_figure(results: RunArrays) -> Figure | None:
     """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05).
 
     None with fewer than three methods that ran everywhere, or fewer than two problems.
@@ -93,7 +93,7 @@ def critical_difference_figure(results: RunArrays) -> Figure | None:
         tint = [s for s, keep in zip(colour_slots(results), results.complete) if keep]
         test = stats.friedman_test(table)
         wide = stats.critical_difference(*table.shape)
-        panels.append(_critical_diagram(table.mean(axis=1), labels, tint, wide, title))
+        panels.append(_make_critical_diagram(table.mean(axis=1), labels, tint, wide, title))
         words.append(
             f"{title}: Friedman χ² = {test.statistic:.1f}, p {format_p(test.p)}; critical difference {wide:.2f}."
         )
@@ -106,7 +106,7 @@ def critical_difference_figure(results: RunArrays) -> Figure | None:
     return Figure(item_name(results, "critical"), title, panels, caption + " ".join(words), (), numbers)
 
 
-def _critical_diagram(
+def _make_critical_diagram(
     average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str
 ) -> Panel:
     """The diagram: an axis of ranks, a leg down to each name, bars over groups that do not differ."""
@@ -146,7 +146,7 @@ def _critical_diagram(
 # -- distributions ---------------------------------------------------------------------------
 
 
-def performance_figure(results: RunArrays) -> Figure:
+def make_performance_figure(results: RunArrays) -> Figure:
     """The paper's UAV boxplot: normalised performance of every run, and its feasibility-first counterpart."""
     share = {"score": stats.normalised_performance(results.score), "first": np.empty(0)}
     order = results.sort_keys("first")
@@ -160,7 +160,7 @@ def performance_figure(results: RunArrays) -> Figure:
     panels = []
     for metric, title in METRICS.items():
         marks = [
-            _box_plot(share[metric][m], float(i), colour_slots(results)[m], results.labels[m])
+            _make_box_plot(share[metric][m], float(i), colour_slots(results)[m], results.labels[m])
             for i, m in enumerate(line_up)
         ]
         names = tuple((float(i), results.labels[m]) for i, m in enumerate(line_up))
@@ -184,7 +184,7 @@ def performance_figure(results: RunArrays) -> Figure:
     return Figure(item_name(results, "performance"), "Normalised performance", panels, caption, (), numbers)
 
 
-def _box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
+def _make_box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
     """The quartiles of values, whiskers of at most 1.5 box lengths, and the points beyond; nan is left out.
 
     One value at least must be a number.
@@ -198,13 +198,13 @@ def _box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
     return BoxPlot(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
-def relative_figure(sets: Sequence[RunArrays]) -> Figure:
+def make_relative_figure(sets: Sequence[RunArrays]) -> Figure:
     """Mean normalised performance at the end with bootstrap intervals, one row of panels per dimension."""
     panels, rows = [], []
     for results in sets:
         values = {metric: final_performance(results, metric) for metric in METRICS}
         panels += [
-            _dot_panel(results, values[metric], f"{title}{dim_text(results)}") for metric, title in METRICS.items()
+            _make_dot_panel(results, values[metric], f"{title}{dim_text(results)}") for metric, title in METRICS.items()
         ]
         for m, label in enumerate(results.labels):
             means = [float(v[m].mean()) for v in values.values()]
@@ -220,7 +220,7 @@ def relative_figure(sets: Sequence[RunArrays]) -> Figure:
     return Figure(f"{name}-relative", "Normalised performance at the end", panels, caption, (), numbers)
 
 
-def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
+def _make_dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
     """The mean over problems of values [M, P] of every contender, best at the top; one with any nan has no dot."""
     order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
     marks: list[Mark] = []

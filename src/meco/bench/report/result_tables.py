@@ -40,7 +40,7 @@ def format_p(p: float) -> str:
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def rank_table(results: RunArrays) -> Table:
+def make_rank_table(results: RunArrays) -> Table:
     """Average ranks under both metrics, with intervals, and among the paper's methods beside its own."""
     known = printed.read_average_ranks(results.experiment.report.printed)
     theirs = np.array([label in known for label in results.labels])
@@ -112,7 +112,7 @@ def _feasible_rate_cell(results: RunArrays, m: int) -> Cell:
     return Cell(f"{100 * share:.0f} %", share)
 
 
-def rank_overview(sets: list[RunArrays]) -> Table:
+def make_rank_overview(sets: list[RunArrays]) -> Table:
     """Average ranks under both metrics, dimension by dimension."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     columns = [Column("Method", head=True)]
@@ -132,12 +132,12 @@ def rank_overview(sets: list[RunArrays]) -> Table:
 # -- values ----------------------------------------------------------------------------------
 
 
-def value_tables(results: RunArrays) -> list[Table]:
+def make_value_tables(results: RunArrays) -> list[Table]:
     """Every contender on every problem, one table for each metric."""
-    return [score_table(results), feasibility_table(results)]
+    return [make_score_table(results), make_feasibility_table(results)]
 
 
-def score_table(results: RunArrays) -> Table:
+def make_score_table(results: RunArrays) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
     cells = printed.read_cells("table1") if results.experiment.report.printed == "table1" else {}
     mean, final = stats.nan_mean(results.score, 2), stats.nan_mean(results.field_values("final_score"), 2)
@@ -186,7 +186,7 @@ def _better_than_printed(
     return row
 
 
-def feasibility_table(results: RunArrays) -> Table:
+def make_feasibility_table(results: RunArrays) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was, "–" where none ran."""
     shown = printed.read_cells("realworld") if results.experiment.report.printed == "realworld" else {}
     cells, populations = results.feasibility_cells(), results.feasibility_cells(snapshot=True)
@@ -256,13 +256,13 @@ def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, s
 # -- comparisons -----------------------------------------------------------------------------
 
 
-def pair_tables(results: RunArrays) -> list[Table]:
+def make_pair_tables(results: RunArrays) -> list[Table]:
     """Everyone against MeCO, under each training, and against MeCO-TR; against the first contender where none is."""
     there = [name for name in REFERENCES if name in results.labels]
-    return [pair_table(results, name) for name in there or results.labels[:1]]
+    return [make_pair_table(results, name) for name in there or results.labels[:1]]
 
 
-def pair_table(results: RunArrays, reference: str | None = None) -> Table:
+def make_pair_table(results: RunArrays, reference: str | None = None) -> Table:
     """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics.
 
     Those that did not run on every problem are left out; an unknown reference is a ValueError. Needs SciPy.
@@ -301,7 +301,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
 # -- single experiments ----------------------------------------------------------------------
 
 
-def gain_table(sets: list[RunArrays]) -> Table:
+def make_gain_table(sets: list[RunArrays]) -> Table:
     """Mean relative reduction 1 - S_T / S_0 of each variant at each dimension, beside the printed one."""
     shown = printed.read_gains()
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
@@ -334,7 +334,7 @@ def _mean_gain(results: RunArrays, m: int) -> tuple[float, float]:
     return out[0], out[1]
 
 
-def problem_table(results: RunArrays) -> Table:
+def make_problem_table(results: RunArrays) -> Table:
     """The problems: size, constraints, best known values, and the best feasible one found here.
 
     Loads every problem; one that is not here is an error.

@@ -99,7 +99,7 @@ class RunArrays:
         return int(self.exists[m].sum(axis=1).min(initial=self.shape[2]))
 
     @cache_answer
-    def feasibility_cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
+    def feasibility_cells(self, *, snapshot: bool = False) -> list[list[Feasibility]]:
         """Feasibility-first summary of every contender on every problem, or of their last populations: [M][P]."""
         prefix = "snapshot_" if snapshot else ""
         feasible = np.nan_to_num(self.field_values(prefix + "feasible")).astype(bool)
@@ -135,7 +135,7 @@ class RunArrays:
             values = self.score if metric == "score" else self.field_values("final_score")
             out[chosen] = stats.rank_first_axis(stats.round_digits(stats.nan_mean(values[chosen], 2)))
             return out
-        cells = [row for row, keep in zip(self.feasibility_cells(metric == "snapshot"), chosen) if keep]
+        cells = [row for row, keep in zip(self.feasibility_cells(snapshot=metric == "snapshot"), chosen) if keep]
         for j in range(self.shape[1]):
             out[chosen, j] = stats.feasibility_ranks([row[j] for row in cells])
         return out

@@ -14,7 +14,7 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
-from meco.figures.run_figure import WIDE_PANEL, controls_figure, convergence_figure, violation_figure
+from meco.figures.run_figure import WIDE_PANEL, make_controls_figure, make_convergence_figure, make_violation_figure
 from meco.figures.table import Cell, Column, Table, format_number, format_share
 from meco.result import ConstraintValue
 
@@ -48,16 +48,16 @@ def compose_run_page(result: Any, title: str = "", author: str = "", notes: str 
         "search": "How the search went",
         "made": "How this was made",
     }
-    priced = _limit_table(result)
-    tables = [*([_constraint_table(result)] if result.constraints else []), *([] if priced is None else [priced])]
+    priced = _make_limit_table(result)
+    tables = [*([_make_constraint_table(result)] if result.constraints else []), *([] if priced is None else [priced])]
     if not tables:
         del parts["limits"]
     bodies = {
-        "found": f"<p><strong>{escape(result.message)}</strong></p>{table_html(_point_table(result))}",
+        "found": f"<p><strong>{escape(result.message)}</strong></p>{table_html(_make_point_table(result))}",
         "sure": _evidence_html(result),
         "limits": "".join(map(table_html, tables)),
         "search": _search_html(result),
-        "made": table_html(_provenance_table(result)),
+        "made": table_html(_make_provenance_table(result)),
     }
     links = "".join(f'<li><a href="#{ident}">{head}</a></li>' for ident, head in parts.items())
     said = "".join(f"<p>{escape(line)}</p>" for line in notes.splitlines() if line.strip())
@@ -106,8 +106,8 @@ def _evidence_html(result: Any) -> str:
 
 def _search_html(result: Any) -> str:
     """Pictures of the run; what the method did is behind a fold."""
-    drawn = (convergence_figure(result), violation_figure(result), _best_points_figure(result))
-    inner = controls_figure(result)
+    drawn = (make_convergence_figure(result), make_violation_figure(result), _make_best_points_figure(result))
+    inner = make_controls_figure(result)
     pictures = "".join(figure_html(figure) for figure in drawn if figure is not None)
     fold = "" if inner is None else f"<details><summary>What the method did</summary>{figure_html(inner)}</details>"
     return f"<p>{_describe_starts(result.run.starts)}</p>{pictures}{fold}"
@@ -125,7 +125,7 @@ def _stack_bounds(result: Any) -> np.ndarray:
     return np.stack([result.run.variables.lower, result.run.variables.upper], axis=1)
 
 
-def _point_table(result: Any) -> Table:
+def _make_point_table(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
     columns = [
         Column("Variable", head=True),
@@ -154,7 +154,7 @@ def _list_briefly(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= MOST_CATEGORIES else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
-def _constraint_table(result: Any) -> Table:
+def _make_constraint_table(result: Any) -> Table:
     """Each constraint at the best point: its value, how far it is violated, whether it is active.
 
     Where answers were partial, also the share of all that told of it.
@@ -184,7 +184,7 @@ def _constraint_state(found: ConstraintValue, multiplier: float | None) -> str:
     return "satisfied" if multiplier is None else "active" if multiplier else "inactive"
 
 
-def _limit_table(result: Any) -> Table | None:
+def _make_limit_table(result: Any) -> Table | None:
     """What each limit that holds f back costs, and what one percent more of it would bring; None where none does."""
     limits = [limit for limit in result.limits if limit.multiplier != 0.0]
     if not limits:
@@ -219,7 +219,7 @@ def _sign_note(limit: Any) -> str:
     return f"f falls where h may be {'above' if limit.multiplier > 0 else 'below'} 0"
 
 
-def _provenance_table(result: Any) -> Table:
+def _make_provenance_table(result: Any) -> Table:
     """Method, seed, why the run ended, and the versions that made it."""
     columns = [Column("", head=True), Column("", left=True)]
     made = {
@@ -237,12 +237,12 @@ def _provenance_table(result: Any) -> Table:
 # -- the picture of points --------------------------------------------------------------------------------
 
 
-def _best_points_figure(result: Any) -> Figure | None:
+def _make_best_points_figure(result: Any) -> Figure | None:
     """The best points over the variables, each from its least to its most."""
     every = result.evaluations
     if every.failed.all() or len(result.x) < 2:
         return None
-    ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:SHOWN_POINTS]
+    ranked = [i for i in order(feasibility_first(every.to_evaluation()))[0] if not every.failed[i]][:SHOWN_POINTS]
     low, high = result.run.variables.shown_range(every.x[ranked])
     width = np.where(high > low, high - low, 1.0)
     at = np.arange(1.0, len(result.x) + 1.0)

@@ -8,19 +8,19 @@ from meco.bench.report.result_figures import colour_slots, contender_legend
 from meco.bench.report.result_tables import item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
-from meco.figures.mission_figure import KM, ground_marks
+from meco.figures.mission_figure import KM, make_ground_marks
 from meco.figures.panel import Axis, Line, Panel, Spot
 from meco.figures.table import Cell, Column, Table, format_number
 
 
-def trajectory_figure(results: RunArrays) -> Figure:
+def make_trajectory_figure(results: RunArrays) -> Figure:
     """The best run of each method on each mission, feasibility first."""
     from meco.problems.uav.mission import load_mission
 
     panels, rows = [], []
     for p, case in enumerate(results.cases):
         mission = load_mission(case.problem)
-        marks = ground_marks(mission)
+        marks = make_ground_marks(mission)
         row = [Cell(case.problem, case.problem)]
         for m, label in enumerate(results.labels):
             found = results.best_design(m, p)

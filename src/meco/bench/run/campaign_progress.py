@@ -12,7 +12,7 @@ class CampaignProgress:
     """Counts runs and learns from finished tasks how long the others take."""
 
     def __init__(
-        self, tasks: list[RunGroup], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
+        self, tasks: list[RunGroup], done: int, workers: int, *, quiet: bool = False, out: TextIO | None = None
     ) -> None:
         """For tasks still to do beside runs already done; `workers` may change while they run."""
         self.total, self.done, self.workers = done + sum(len(t.runs) for t in tasks), done, workers
@@ -46,7 +46,7 @@ class CampaignProgress:
         """Tell how many there are now, by which the time left is guessed."""
         self.workers = count
 
-    def show(self, last: bool = False) -> None:
+    def show(self, *, last: bool = False) -> None:
         """Write the line where it is time for one, and never if quiet; the last is always written and ended."""
         if self._quiet or not (last or self._line.due):
             return

@@ -72,7 +72,7 @@ def estimate_experiments(
     return found
 
 
-def estimate_table(found: Sequence[Estimate], cores: int) -> Table:
+def make_estimate_table(found: Sequence[Estimate], cores: int) -> Table:
     """The estimates with their sum, and how many pieces of ten minutes they fill on so many cores."""
     heads = ("experiment", "runs", "missing", "one core", f"{cores} cores", "pieces", "longest run", "most for")
     columns = [Column(head, head=i == 0) for i, head in enumerate(heads)]

@@ -60,7 +60,7 @@ class RunExecutor:
     def replace_lost(self) -> None:
         """Replace workers that were lost; nothing where each is replaced by itself."""
 
-    def close(self, now: bool = False) -> None:
+    def close(self, *, now: bool = False) -> None:
         """End the workers; now: without waiting for what they do."""
 
 
@@ -90,7 +90,7 @@ class ProcessExecutor(RunExecutor):
     def replace_lost(self) -> None:
         self._pool.renew()
 
-    def close(self, now: bool = False) -> None:
+    def close(self, *, now: bool = False) -> None:
         self._pool.abort() if now else self._pool.close()
 
 
@@ -137,7 +137,7 @@ class DaskExecutor(RunExecutor):
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
         return self._pool.submit(work, task)
 
-    def close(self, now: bool = False) -> None:
+    def close(self, *, now: bool = False) -> None:
         """End client and a cluster of our own, and let Dask log as it did before; raises nothing."""
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)

@@ -47,7 +47,7 @@ class RunGroup:
         size = case.budget / 2500 * (0.5 + 0.5 * case.dim / 50)
         return len(self.runs) * size * METHODS[self.method].cost_seconds
 
-    def halves(self) -> tuple[RunGroup, RunGroup]:
+    def split_in_halves(self) -> tuple[RunGroup, RunGroup]:
         """The same runs as two tasks."""
         middle = len(self.runs) // 2
         return replace(self, runs=self.runs[:middle]), replace(self, runs=self.runs[middle:])
@@ -108,7 +108,7 @@ def run_group(task: RunGroup) -> GroupOutcome:
         return GroupOutcome(error=_error_text(error))
     try:
         budget, seeds = task.runs[0].case.budget, [run.seed for run in task.runs]
-        results = solve(task.method, problems, budget, seeds, **engine_options(task.runs))
+        results = solve(task.method, problems, budget, seeds, **read_engine_options(task.runs))
     except Exception as error:
         return GroupOutcome(error=_error_text(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
@@ -125,7 +125,7 @@ def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({last.filename.rpartition('/')[2]}:{last.lineno})"
 
 
-def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
+def read_engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     """Options for the engine of runs that a group may hold: pins are dropped, differing policies become a list.
 
     Hidden features become a mask over the policy of the first run, which is loaded from its file.

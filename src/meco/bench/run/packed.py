@@ -87,7 +87,7 @@ def _group_runs(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator
     yield from groups.values()
 
 
-def compress(content: bytes) -> bytes:
+def compress_store(content: bytes) -> bytes:
     """A database as the file that is kept."""
     return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
 

@@ -65,10 +65,10 @@ def compare_outcome(contents: StoreContents, run: Run, outcome: GroupOutcome) ->
     if not differing:
         return ""
     told = ", ".join(f"{name} {getattr(kept, name)!r} is {getattr(made, name)!r}" for name in differing[:3])
-    return f"{told}{_compare_platforms(contents, kept, outcome)}"
+    return f"{told}{_describe_platform_changes(contents, kept, outcome)}"
 
 
-def _compare_platforms(contents: StoreContents, kept: RunRecord, outcome: GroupOutcome) -> str:
+def _describe_platform_changes(contents: StoreContents, kept: RunRecord, outcome: GroupOutcome) -> str:
     """Where the platforms differ, in words that follow a comparison; "" where they are the same."""
     here = {} if outcome.platform is None else dict(outcome.platform.facts)
     there = contents.platforms.get(kept.platform)

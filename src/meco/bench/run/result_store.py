@@ -52,7 +52,7 @@ SCHEMA = (
 def read_results(folder: str | os.PathLike[str]) -> StoreContents:
     """What a folder holds."""
     with ResultStore.open(folder) as store:
-        return store.contents()
+        return store.read_contents()
 
 
 def write_packed(contents: StoreContents, path: Path) -> Path:
@@ -61,7 +61,7 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
     _create_tables(db, contents.meco)
     with ResultStore(db, path) as store:
         store.merge(packed.drop_unshown(contents))
-        write_atomically(path, packed.compress(store.as_bytes()))
+        write_atomically(path, packed.compress_store(store.as_bytes()))
     return path
 
 
@@ -177,40 +177,40 @@ class ResultStore:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
         with self._transaction() as db:
             for run, record in runs:
-                name, values = _storable(run.to_json()), [_storable(getattr(record, v)) for v in VALUES]
+                name, values = _to_storable(run.to_json()), [_to_storable(getattr(record, v)) for v in VALUES]
                 db.execute(f"INSERT OR IGNORE INTO runs VALUES (?{', ?' * len(VALUES)})", (name, *values))
                 db.execute("DELETE FROM failures WHERE run = ?", (name,))
 
     def add_failures(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why these runs have no result, in place of an earlier reason."""
         with self._transaction() as db:
-            rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
+            rows = [(_to_storable(run.to_json()), _to_storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
 
     def add_experiment(self, experiment: Experiment) -> None:
         """Say that the folder holds this experiment; one of the same name is joined with it."""
-        known = {e.name: e for e in self.experiments()}
+        known = {e.name: e for e in self.read_experiments()}
         if experiment.name in known:
             experiment = join_experiments(known[experiment.name], experiment)
         with self._transaction() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
-                (_storable(experiment.name), _storable(experiment.to_json())),
+                (_to_storable(experiment.name), _to_storable(experiment.to_json())),
             )
 
     def add_session(self, name: str, session: dict[str, Any]) -> None:
         """Keep with what and where results were made, in the form of plan_schema.SESSION."""
         with self._transaction() as db:
-            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(session)))
+            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_to_storable(name), json.dumps(session)))
 
     def add_platform(self, made: Platform) -> None:
         """Keep on what platform results are made; another one than that of the results that are there is an error."""
-        known = self.platforms()
+        known = self.read_platforms()
         if known and made.digest not in known:
             raise MixedPlatforms(describe_mixture(self.path.parent, next(iter(known.values())), made.facts))
         with self._transaction() as db:
             facts = json.dumps(dict(made.facts), sort_keys=True)
-            db.execute("INSERT OR IGNORE INTO platforms VALUES (?, ?)", (_storable(made.digest), facts))
+            db.execute("INSERT OR IGNORE INTO platforms VALUES (?, ?)", (_to_storable(made.digest), facts))
 
     def merge(self, other: StoreContents) -> int:
         """Add the results of another folder to this one; the number of runs that are new.
@@ -226,7 +226,7 @@ class ResultStore:
         for digest, facts in other.platforms.items():
             self.add_platform(Platform(digest, facts))
         self.add_runs(other.runs.items())
-        there = self.stored_runs()
+        there = self.read_runs()
         for run, reason in other.failures.items():
             if run not in there:
                 self.add_failures([run], reason)
@@ -238,14 +238,14 @@ class ResultStore:
 
     # -- reading -------------------------------------------------------------------------
 
-    def contents(self) -> StoreContents:
+    def read_contents(self) -> StoreContents:
         """Everything at once, as a report wants it; every row is checked, and a damaged one is an error."""
         try:
             for (said,) in self._db.execute("PRAGMA quick_check(1)"):
                 if said != "ok":
                     raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
-            made, runs = self.read_meta("meco") or "", dict(self.records())
-            parts = self.failures(), self.experiments(), self.sessions(), self.platforms()
+            made, runs = self.read_meta("meco") or "", dict(self.read_records())
+            parts = self.read_failures(), self.read_experiments(), self.read_sessions(), self.read_platforms()
             return StoreContents(made, runs, *parts)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
@@ -261,7 +261,7 @@ class ResultStore:
             raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
         return found[0] if found else None
 
-    def stored_runs(self) -> set[Run]:
+    def read_runs(self) -> set[Run]:
         """The runs that are there."""
         return {Run.from_json(run) for (run,) in self._db.execute("SELECT run FROM runs")}
 
@@ -269,31 +269,31 @@ class ResultStore:
         """How many runs are there."""
         return self._db.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
 
-    def records(self) -> Iterator[tuple[Run, RunRecord]]:
+    def read_records(self) -> Iterator[tuple[Run, RunRecord]]:
         """Every run with what is kept of it, in an order that does not depend on how it was made."""
         for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
             run = Run.from_json(name)
             yield run, check_record(run.seed, dict(zip(VALUES, row)), f"{self.path}: {name!r:.80}")
 
-    def failures(self) -> dict[Run, str]:
+    def read_failures(self) -> dict[Run, str]:
         """Why results are missing, by run."""
         rows = self._db.execute("SELECT * FROM failures ORDER BY run")
         return {Run.from_json(run): str(reason) for run, reason in rows}
 
-    def experiments(self) -> list[Experiment]:
+    def read_experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
         return [
             Experiment.from_json(spec) for (spec,) in self._db.execute("SELECT spec FROM experiments ORDER BY rowid")
         ]
 
-    def sessions(self) -> dict[str, dict[str, Any]]:
+    def read_sessions(self) -> dict[str, dict[str, Any]]:
         """With what and where results were made, by the names of sessions; DamagedFile for other facts than SESSION."""
         rows, where = self._db.execute("SELECT * FROM sessions ORDER BY id"), f"{self.path}: sessions"
         found = {str(name): parse_json(facts, where) for name, facts in rows}
         check_form(found, {str: SESSION}, where)
         return found
 
-    def platforms(self) -> dict[str, dict[str, Any]]:
+    def read_platforms(self) -> dict[str, dict[str, Any]]:
         """On what results were made, by the digests that runs name; DamagedFile for facts that are no texts."""
         rows, where = self._db.execute("SELECT * FROM platforms ORDER BY digest"), f"{self.path}: platforms"
         found = {str(digest): parse_json(facts, where) for digest, facts in rows}
@@ -340,7 +340,7 @@ def _create_tables(db: sqlite3.Connection, meco: str, path: Path | None = None) 
     """Make the tables of a store for results of a version; a file where that fails is removed."""
     try:
         db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join(SCHEMA) + ";")
-        db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", _storable(meco))])
+        db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", _to_storable(meco))])
         db.execute("COMMIT")
     except sqlite3.Error as error:
         db.close()
@@ -351,7 +351,7 @@ def _create_tables(db: sqlite3.Connection, meco: str, path: Path | None = None) 
         raise explain_sqlite_error(path, error) from error
 
 
-def _storable(value: Any) -> Any:
+def _to_storable(value: Any) -> Any:
     """The value as SQLite keeps it: what UTF-8 cannot say is spelt out, as in our other files."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 

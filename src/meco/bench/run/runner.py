@@ -47,7 +47,7 @@ class Summary:
 
 
 def run_campaign(
-    experiments: Sequence[Experiment], store: ResultStore, workers: RunExecutor, quiet: bool = False
+    experiments: Sequence[Experiment], store: ResultStore, workers: RunExecutor, *, quiet: bool = False
 ) -> Summary:
     """Run whatever of the experiments the store does not hold yet, and add it there as it comes.
 
@@ -56,12 +56,12 @@ def run_campaign(
     experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
     files = {name: path for e in experiments for name, path in e.files.items()}
-    there = store.stored_runs()
+    there = store.read_runs()
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
         store.add_experiment(experiment)
     tasks = make_groups(missing, files, workers.worker_count)
-    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.worker_count, quiet)
+    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.worker_count, quiet=quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = describe_session(experiments, workers, len(missing))
     try:
@@ -73,7 +73,7 @@ def run_campaign(
         if tasks:
             store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
     return Summary(
-        len(store.stored_runs().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
+        len(store.read_runs().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
     )
 
 
@@ -144,7 +144,7 @@ class _Campaign:
             self.store.add_runs(zip(task.runs, outcome.records, strict=True))
             self.progress.count_finished(task, outcome.seconds)
         elif len(task.runs) > 1 and not (outcome.hopeless and alike):
-            self._waiting.extend(task.halves())  # one bad run must not take its neighbours along
+            self._waiting.extend(task.split_in_halves())  # one bad run must not take its neighbours along
         else:
             if outcome.hopeless:
                 self._hopeless[task.method, task.runs[0].options] = outcome.error
@@ -169,7 +169,7 @@ class _Campaign:
         self.workers.replace_lost()
 
 
-def stopping_signals() -> contextlib.AbstractContextManager[None]:
+def raise_when_stopped() -> contextlib.AbstractContextManager[None]:
     """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
     return raise_on_signals(CampaignStopped)
 
@@ -186,14 +186,14 @@ def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, ru
         "numpy": np.__version__,
         **installed_versions(PACKAGES[1:]),
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor_name(),
+        "processor": _find_processor_name(),
         "cores": os.cpu_count(),
         "executor": workers.name,
         "workers": workers.worker_count,
     }
 
 
-def _processor_name() -> str:
+def _find_processor_name() -> str:
     """What the system calls its processor; "unknown" where it does not say."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
         for line in lines:

@@ -88,9 +88,9 @@ class C2oDE(RuleEngine):
         evaluated = x.shape[1] if self._wanted is None else self._wanted.sum(axis=1)
         self.used = np.minimum(self.used + evaluated, self.task.budget)
         if self.population is None:
-            self.begin(x, ev)
+            self.begin_population(x, ev)
         elif self._wanted is not None:
-            self.population = self.population.replaced(~ev.failed, x, ev)
+            self.population = self.population.replace_where(~ev.failed, x, ev)
             self._wanted = None
         else:
             self._select_survivors(x, ev)
@@ -101,9 +101,9 @@ class C2oDE(RuleEngine):
         assert self._u is not None
         trial = preselect_trials(x, ev, self.size)
         won = not_worse(self.key(trial.ev), self.key(self.population.ev))
-        self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
+        self.population = self.population.replace_where(won & ~trial.ev.failed, trial.x, trial.ev)
         self.generation += 1
-        self.adapt(self._u.rule)
+        self.adapt_rule(self._u.rule)
         self._u = None
 
     def progress(self) -> Progress:

@@ -125,18 +125,18 @@ class ColShade(RuleEngine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is better and did not fail; learn which move and which settings paid."""
         if self.population is None:
-            self.begin(x, ev)
+            self.begin_population(x, ev)
             return
         trial, parent = self._make_keys(ev)
         better = ~not_worse(parent, trial) & ~ev.failed
         self._learn_from_winners(gain(trial, parent, better), better)
-        self.population = self.population.replaced(better, x, ev)
+        self.population = self.population.replace_where(better, x, ev)
         self.generation += 1
-        self.adapt(self._made.u.rule)
+        self.adapt_rule(self._made.u.rule)
 
-    def begin(self, x: Array, ev: Evaluation) -> None:
+    def begin_population(self, x: Array, ev: Evaluation) -> None:
         """Take the first population; histories and archive start empty."""
-        super().begin(x, ev)
+        super().begin_population(x, ev)
         walks, flights = (SuccessHistory.initial(x, HISTORY_SLOTS) for _ in range(2))
         self.histories = (walks, flights)
         self.share = namespace(x).full_like(x[:, 0, 0], self._initial_share)

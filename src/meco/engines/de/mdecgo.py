@@ -59,12 +59,12 @@ class MdeCgo(RuleEngine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent and did not fail."""
         if self.population is None:
-            self.begin(x, ev)
+            self.begin_population(x, ev)
             return
         won = not_worse(self.key(ev), self._parent_key) & ~ev.failed
-        self.population = self.population.replaced(won, x, ev)
+        self.population = self.population.replace_where(won, x, ev)
         self.generation += 1
-        self.adapt(self._next_u_rule)
+        self.adapt_rule(self._next_u_rule)
 
 
 def make_donors(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:

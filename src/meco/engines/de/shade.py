@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace, rows
 from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
-from meco.core.rule import Key, Population, Rule, duel, gain, order
+from meco.core.rule import Key, Population, Rule, compare_keys, gain, order
 from meco.engines.de.external_archive import ExternalArchive
 from meco.engines.de.operators import draw_numbers, positions, skip_taken, where_finite, zero_unless
 from meco.engines.de.success_history import SuccessHistory
@@ -54,7 +54,7 @@ class ShadeNumbers(NamedTuple):
     fresh: Array | None = None  # [B, N, D], only where components are redrawn
 
     @classmethod
-    def draw(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
+    def draw(cls, task: Task, size: int, *, redraw: bool) -> ShadeNumbers:
         """Numbers for a population of this size; those of redrawn components only where these are redrawn."""
         n, d = size, task.dim
         seven, *rest = draw_numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
@@ -89,7 +89,7 @@ class Shade(RuleEngine):
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
             return first_population(self.task, self.size)
-        self._u = ShadeNumbers.draw(self.task, self.size, self.settings.redraw)
+        self._u = ShadeNumbers.draw(self.task, self.size, redraw=self.settings.redraw)
         normal = self.task.rng.normal(self.size)
         self._parent_key = self.key(self.population.ev)
         ranked = order(self._parent_key)
@@ -102,7 +102,7 @@ class Shade(RuleEngine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent and did not fail; learn F and CR from the wins."""
         if self.population is None:
-            self.begin(x, ev)
+            self.begin_population(x, ev)
             return
         self.population, self.history, success = select_survivors(
             self.population,
@@ -115,11 +115,11 @@ class Shade(RuleEngine):
         )
         self.archive = self.archive.with_parents(self._trials.pool, success, self._u.drop)
         self.generation += 1
-        self.adapt(self._u.rule)
+        self.adapt_rule(self._u.rule)
 
-    def begin(self, x: Array, ev: Evaluation) -> None:
+    def begin_population(self, x: Array, ev: Evaluation) -> None:
         """Take the first population; history and archive start empty."""
-        super().begin(x, ev)
+        super().begin_population(x, ev)
         self.history = SuccessHistory.initial(x, self.settings.memory)
         self.archive = ExternalArchive.empty(x)
 
@@ -163,14 +163,14 @@ def select_survivors(
 
     parent and trial are the keys of parents and offspring, slot by slot.
     """
-    won, better = duel(trial, parent)
+    won, better = compare_keys(trial, parent)
     if not offspring.ev.intact:
         won, better = won & ~offspring.ev.failed, better & ~offspring.ev.failed
     weight = gain(trial, parent, better, raw=settings.raw_gain)
     # a place where the evaluation failed is no direction to learn from
     success = won if settings.ties_succeed else better
     success = success if parents.ev.intact else success & ~parents.ev.failed
-    return parents.replaced(won, *offspring), history.learn(trials.F, trials.CR, weight), success
+    return parents.replace_where(won, *offspring), history.learn(trials.F, trials.CR, weight), success
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:

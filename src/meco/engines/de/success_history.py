@@ -39,7 +39,7 @@ class SuccessHistory:
         least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * CR) / crowd)
         return positive_cauchy(rows(self.F, slot), u_F, least), CR
 
-    def learn(self, F: Array, CR: Array, weight: Array, lehmer_CR: bool = False) -> SuccessHistory:
+    def learn(self, F: Array, CR: Array, weight: Array, *, lehmer_CR: bool = False) -> SuccessHistory:
         """Another history, its next slot set by the F, CR and gains (weight) [B, N] of a generation that gained.
 
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or

@@ -106,10 +106,10 @@ class MaEs(RuleEngine):
         """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
         self.generation += 1
         if self.generation == 1:
-            self.begin(x, ev)
+            self.begin_population(x, ev)
         else:
             self.population = Population(x, ev)
-            self.adapt(self.task.rng.uniform(2))
+            self.adapt_rule(self.task.rng.uniform(2))
 
     def progress(self) -> Progress:
         """The offspring of every generation, the first included."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from meco.engines.external import load_library
-from meco.files.atomic import replacing
+from meco.files.atomic import replace_file
 
 
 def cache_folder() -> Path:
@@ -56,5 +56,5 @@ def _keep_directions(path: Path, found: np.ndarray) -> None:
     """Keep a copy; a folder that cannot be written only costs the time to compute it again."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path, shared=True) as file:
+        with replace_file(path, shared=True) as file:
             np.save(file, found)

@@ -45,7 +45,7 @@ class Nomad(LocalSearch):
         def call(point: Any) -> int:
             x = np.array([point.get_coord(i) for i in range(point.size())])
             try:
-                told = None if ended else self._outputs(callbacks, x)
+                told = None if ended else self._outputs_at(callbacks, x)
             except BaseException as error:  # the budget, a stop, or the user's own: raised again outside
                 ended.append(error)
                 told = None
@@ -66,7 +66,7 @@ class Nomad(LocalSearch):
         if ended:
             raise ended[0]
 
-    def _outputs(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray | None:
+    def _outputs_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray | None:
         """f and every constraint as c <= 0 at x [D]; None where it failed."""
         ev = callbacks.evaluate(self.ruler.to_unit(x[None]))
         if ev.failed[0, 0]:

@@ -51,7 +51,7 @@ class OptunaSampler(Engine):
         integer = np.zeros(task.dim, dtype=bool) if task.integer is None else np.asarray(task.integer)[0, 0]
         self.whole = {int(i): (int(np.ceil(low[i])), int(np.floor(high[i]))) for i in np.flatnonzero(integer)}
         self.low, self.width = low, np.where(high > low, high - low, 1.0)
-        with self._quiet():
+        with self._silence_optuna():
             made = getattr(optuna.samplers, SAMPLERS[sampler])(
                 seed=int(self.random.integers(2**31)),
                 n_startup_trials=int(startup),
@@ -63,10 +63,10 @@ class OptunaSampler(Engine):
 
     def ask(self) -> Array:
         """The point of the next trial: [1, 1, D]."""
-        with self._quiet():
+        with self._silence_optuna():
             for _ in range(MOST_REPEATS):
                 self.trial = self.study.ask()
-                x = self._suggest()
+                x = self._suggest_point()
                 ev = self.known.get(x.tobytes())
                 if ev is None:
                     break
@@ -78,10 +78,10 @@ class OptunaSampler(Engine):
         self.population = Population(x, ev)
         self.generation += 1
         self.known[np.ascontiguousarray(x[0, 0]).tobytes()] = ev
-        with self._quiet():
+        with self._silence_optuna():
             self._tell_trial(ev)
 
-    def _suggest(self) -> np.ndarray:
+    def _suggest_point(self) -> np.ndarray:
         """The point [D] of the trial, whose parameters are asked for one by one."""
         x = np.empty(self.task.dim)
         for i in range(self.task.dim):
@@ -114,7 +114,7 @@ class OptunaSampler(Engine):
 
     @staticmethod
     @contextmanager
-    def _quiet() -> Iterator[None]:
+    def _silence_optuna() -> Iterator[None]:
         """Inside the block Optuna logs nothing and nothing warns."""
         logging = load_optuna().logging
         before = logging.get_verbosity()

@@ -14,7 +14,7 @@ from meco.core.capabilities import OwnLoop
 from meco.core.engine import Engine, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import BudgetSpent, Evaluator
-from meco.core.loop import note_if_cut
+from meco.core.loop import note_small_budget
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.engines.external import FLAG_COLUMNS, FailureCeiling, pack_evaluation, unpack_evaluation
@@ -56,7 +56,7 @@ class EvaluatorCallbacks:
         told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)
         return unpack_evaluation(told, n_ineq)
 
-    def note_same(self, known: np.ndarray, other: np.ndarray) -> None:
+    def share_values(self, known: np.ndarray, other: np.ndarray) -> None:
         """From now on the values of a point [D] that was evaluated are also those of another, its last bits rounded."""
         self.known[np.ascontiguousarray(other).tobytes()] = self.known[np.ascontiguousarray(known).tobytes()]
 
@@ -100,7 +100,7 @@ class OwnLoopEngine(Engine):
 
     def _run_to_end(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
-        note_if_cut(evaluator, self.size)
+        note_small_budget(evaluator, self.size)
         callbacks = EvaluatorCallbacks(evaluator, stop)
         self.starts = 0
         try:
@@ -129,7 +129,7 @@ class Ruler:
     the logarithm; in the unit cube x is u. Ends are infinite where the box has none.
     """
 
-    def __init__(self, box: Box, own_units: bool) -> None:
+    def __init__(self, box: Box, *, own_units: bool) -> None:
         dim = box.dim
         self.origin: np.ndarray = box.origin if own_units else np.zeros(dim)
         self.length: np.ndarray = box.lengths if own_units else np.ones(dim)
@@ -147,7 +147,7 @@ class Ruler:
             return self._pinning.pin(np.clip(x, self.low, self.high))
         return (x - self.origin) / np.where(self.length > 0.0, self.length, 1.0)
 
-    def evaluated(self, x: np.ndarray) -> np.ndarray:
+    def round_as_evaluated(self, x: np.ndarray) -> np.ndarray:
         """Points [n, D] as they are evaluated: the unit cube rounds their last bits where they are not pinned."""
         return x if self._pinning is not None else self.from_unit(self.to_unit(x))
 
@@ -169,17 +169,17 @@ class LocalSearch(OwnLoopEngine):
     ruler: Ruler
     ceiling: FailureCeiling  # of the present start
 
-    def _start_point(self, callbacks: EvaluatorCallbacks, own_units: bool) -> np.ndarray:
+    def _start_point(self, callbacks: EvaluatorCallbacks, *, own_units: bool) -> np.ndarray:
         """Where this start begins, evaluated: how many constraints there are is known from here on."""
-        self.ruler, self.ceiling = Ruler(callbacks.evaluator.box, own_units), FailureCeiling()
+        self.ruler, self.ceiling = Ruler(callbacks.evaluator.box, own_units=own_units), FailureCeiling()
         given = self.task.x0 if self.starts == 0 else None
         first = self._first_points(self.size) if given is None else np.asarray(given)
         chosen = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
         start = self.ruler.from_unit(chosen)
-        callbacks.note_same(chosen, self.ruler.to_unit(start[None])[0])
+        callbacks.share_values(chosen, self.ruler.to_unit(start[None])[0])
         return start
 
-    def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
+    def _values_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f, g and h of points [n, D]: [n, 1 + p + q]; a failed one is twice as bad as the worst of its start."""
         ev = callbacks.evaluate(self.ruler.to_unit(x))
         told = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)

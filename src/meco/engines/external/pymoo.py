@@ -135,9 +135,9 @@ class Nsga3(Pymoo):
         return self.objectives == "multi" and sum(self.task.counts()) > 0 and not self.crowded
 
     def capabilities(self) -> tuple[Any, ...]:
-        return (Remarks(self._remarks),)
+        return (Remarks(self._list_remarks),)
 
-    def _remarks(self) -> list[str]:
+    def _list_remarks(self) -> list[str]:
         """What the result says where violations were summed."""
         return [f"{sum(self.task.counts())} violations were summed to one objective"] if self.crowded else []
 

@@ -52,9 +52,9 @@ class Scbo(Engine):
             raise InvalidInput(f"SCBO needs batch and first of at least 1; got {batch} and {first}")
         self.random = task.rng.generator(0)
         self.starts = 0
-        self._start()
+        self._reset()
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         """Begin anew, with nothing evaluated."""
         self.x = np.zeros((0, self.task.dim))  # [n, D] of this start
         self.told = np.zeros((0, 1))  # f, g and h: [n, 1 + p + q]
@@ -75,31 +75,31 @@ class Scbo(Engine):
         told = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
         told = self.ceiling.replace_failed(told, ev.failed[0])
         begun = len(self.x) > 0
-        before = self._rate(self.told)[self._best()] if begun else None
+        before = self._rate_rows(self.told)[self._best_index()] if begun else None
         self.x = np.concatenate([self.x, np.asarray(x[0])])
         self.told = np.concatenate([self.told, told]) if begun else told
         if before is not None:
-            self._resize(before, self._rate(told))
+            self._resize_region(before, self._rate_rows(told))
         if self.length < MIN_LENGTH:
             self.starts += 1
-            self._start()
+            self._reset()
 
     def trace(self) -> dict[str, Array]:
         return {"length": np.array([self.length])}
 
-    def _rate(self, told: np.ndarray) -> np.ndarray:
+    def _rate_rows(self, told: np.ndarray) -> np.ndarray:
         """Violation and f of rows f, g, h [n, 1 + p + q]: [n, 2]; f counts where nothing is violated."""
         p = self.task.n_ineq
         g, h = told[..., 1 : 1 + p] - self.task.ineq_tol, np.abs(told[..., 1 + p :]) - self.task.eq_tol
         over = np.maximum(g, 0.0).sum(axis=-1) + np.maximum(h, 0.0).sum(axis=-1)
         return np.stack([over, told[..., 0]], axis=-1)
 
-    def _best(self) -> int:
+    def _best_index(self) -> int:
         """The best point of this start: of least violation, then of least f."""
-        rated = self._rate(self.told)
+        rated = self._rate_rows(self.told)
         return int(np.lexsort((rated[:, 1], rated[:, 0]))[0])
 
-    def _resize(self, before: np.ndarray, rated: np.ndarray) -> None:
+    def _resize_region(self, before: np.ndarray, rated: np.ndarray) -> None:
         """Count a success or failures of a batch [n, 2] against the best rating before [2]; double or halve."""
         over, f = rated[np.lexsort((rated[:, 1], rated[:, 0]))[0]]
         improved = f < before[1] - BETTER * abs(before[1]) if over == before[0] == 0.0 else over < before[0]
@@ -124,14 +124,14 @@ class Scbo(Engine):
             columns = [self._sample_model(torch, self.told[:, k], candidates) for k in range(self.told.shape[1])]
         drawn, chosen = np.stack(columns, axis=-1), []  # [batch, n, 1 + p + q]
         for sample in drawn:
-            rated = self._rate(sample)
+            rated = self._rate_rows(sample)
             order = np.lexsort((rated[:, 1], rated[:, 0]))
             chosen.append(next(int(i) for i in order if int(i) not in chosen))
         return candidates[chosen]
 
     def _make_candidates(self) -> np.ndarray:
         """Points of the region, most of whose variables are those of its centre where there are many: [n, D]."""
-        dim, centre = self.task.dim, self.x[self._best()]
+        dim, centre = self.task.dim, self.x[self._best_index()]
         count = min(MOST_CANDIDATES, max(200 * dim, 2 * self.batch))
         low, high = (np.clip(centre + side * self.length / 2.0, 0.0, 1.0) for side in (-1.0, 1.0))
         spread = low + (high - low) * self._draw_sobol(count)

@@ -43,7 +43,7 @@ class DifferentialEvolution(OwnLoopEngine):
         )  # as the routine rounds them
         callbacks.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
         load_scipy().differential_evolution(
-            lambda x: self._objective(callbacks, x),
+            lambda x: self._objective_at(callbacks, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
             init=first,
             constraints=self._make_constraints(callbacks),
@@ -55,7 +55,7 @@ class DifferentialEvolution(OwnLoopEngine):
             vectorized=True,
         )
 
-    def _objective(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
+    def _objective_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f of the columns of x [D, S]; failed points are infinite, which the routine understands."""
         ev = callbacks.evaluate(x.T)
         return np.where(ev.failed[0], np.inf, ev.f[0])
@@ -152,15 +152,15 @@ class Cobyla(LocalSearch):
 
     def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
         """COBYLA from one point, until its radius is small."""
-        start = self._start_point(callbacks, self.own_units)
+        start = self._start_point(callbacks, own_units=self.own_units)
         scipy, ruler = load_scipy(), self.ruler
         radius = min(self.radius, 0.25 * ruler.narrowest)
         p, q = self.task.n_ineq, self.task.n_eq
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        limits = scipy.NonlinearConstraint(lambda x: self._values(callbacks, x[None])[0, 1:], low, np.zeros(p + q))
+        limits = scipy.NonlinearConstraint(lambda x: self._values_at(callbacks, x[None])[0, 1:], low, np.zeros(p + q))
         with contain_warnings():
             scipy.minimize(
-                lambda x: float(self._values(callbacks, x[None])[0, 0]),
+                lambda x: float(self._values_at(callbacks, x[None])[0, 0]),
                 start,
                 method="COBYLA",
                 bounds=scipy.Bounds(ruler.low, ruler.high),

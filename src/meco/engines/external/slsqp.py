@@ -38,18 +38,18 @@ class Slsqp(LocalSearch):
 
     def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
         """SLSQP from one point, until f changes no more."""
-        start = self._start_point(callbacks, self.own_units)
+        start = self._start_point(callbacks, own_units=self.own_units)
         p, q = self.task.n_ineq, self.task.n_eq
         parts = {"ineq": (slice(1, 1 + p), -1.0), "eq": (slice(1 + p, 1 + p + q), 1.0)}  # SciPy wants g >= 0
 
         def values(x: np.ndarray) -> np.ndarray:
-            return self._values(callbacks, x[None])[0]
+            return self._values_at(callbacks, x[None])[0]
 
         limits = [
             {
                 "type": kind,
                 "fun": lambda x, of=of, sign=sign: sign * values(x)[of],
-                "jac": lambda x, of=of, sign=sign: sign * self._slopes(callbacks, x)[of],
+                "jac": lambda x, of=of, sign=sign: sign * self._slopes_at(callbacks, x)[of],
             }
             for kind, (of, sign) in parts.items()
             if of.stop > of.start
@@ -58,21 +58,21 @@ class Slsqp(LocalSearch):
             load_scipy().minimize(
                 lambda x: float(values(x)[0]),
                 start,
-                jac=lambda x: self._slopes(callbacks, x)[0],
+                jac=lambda x: self._slopes_at(callbacks, x)[0],
                 method="SLSQP",
                 bounds=list(zip(self.ruler.low, self.ruler.high)),
                 constraints=limits,
                 options={"ftol": self.ftol, "maxiter": MOST_ITERATIONS},
             )
 
-    def _slopes(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
+    def _slopes_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """Slopes of f, g and h at x [D]: [1 + p + q, D], 0 along a fixed variable; D evaluations the first time."""
         steps = self.step * np.maximum(1.0, np.abs(x))
         steps = np.where(x + steps <= self.ruler.high, steps, -steps)
         free = self.ruler.high > self.ruler.low
         near = x + steps[free, None] * np.eye(x.size)[free]
-        told = self._values(callbacks, np.concatenate([x[None], near]))
-        there = self.ruler.evaluated(np.concatenate([x[None], near]))
+        told = self._values_at(callbacks, np.concatenate([x[None], near]))
+        there = self.ruler.round_as_evaluated(np.concatenate([x[None], near]))
         moved = there[1:] - there[0]
         slopes = np.zeros((told.shape[1], x.size))
         slopes[:, free] = ((told[1:] - told[0]) / moved[:, free].diagonal()[:, None]).T

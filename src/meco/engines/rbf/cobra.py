@@ -34,7 +34,7 @@ class SafetyMargin:
     feasible_row: int = 0  # feasible points since the last change or infeasible one
     infeasible_row: int = 0
 
-    def update(self, feasible: bool) -> None:
+    def update(self, *, feasible: bool) -> None:
         """Halve the margin after a row of feasible points, double it after a row of infeasible ones."""
         self.feasible_row = self.feasible_row + 1 if feasible else 0
         self.infeasible_row = 0 if feasible else self.infeasible_row + 1
@@ -100,12 +100,12 @@ class Cobra(Engine):
         self.rank = order(self._rank_key(over))
         self.best = int(self.rank[0])
         if self.generation > 1:
-            self._end_iteration(bool(self.worst[-1] <= 0.0))
+            self._end_iteration(feasible=bool(self.worst[-1] <= 0.0))
 
     def capabilities(self) -> tuple[Any, ...]:
-        return (Remarks(self._remarks),)
+        return (Remarks(self._list_remarks),)
 
-    def _remarks(self) -> list[str]:
+    def _list_remarks(self) -> list[str]:
         """What the result says where the cap left points out."""
         return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
@@ -138,9 +138,9 @@ class Cobra(Engine):
         """What the surrogates are trained on: [n, 1 + p + q]."""
         return self.samples.y
 
-    def _end_iteration(self, feasible: bool) -> None:
+    def _end_iteration(self, *, feasible: bool) -> None:
         """What changes after each point beyond the design, feasible or not: the safety margin."""
-        self.safety.update(feasible)
+        self.safety.update(feasible=feasible)
 
     def _propose_point(self) -> np.ndarray:
         """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""

@@ -76,9 +76,9 @@ class Sacobra(Cobra):
         f = self.samples.y[:, :1]
         return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
 
-    def _end_iteration(self, feasible: bool) -> None:
+    def _end_iteration(self, *, feasible: bool) -> None:
         """Count iterations without progress too, and shrink the band."""
-        super()._end_iteration(feasible)
+        super()._end_iteration(feasible=feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
         self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
 

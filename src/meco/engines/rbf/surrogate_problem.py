@@ -61,7 +61,7 @@ class CachedProblem:
     Every row is divided by the length of its gradient at the start, so that all are of order 1.
     """
 
-    def __init__(self, sub: SurrogateProblem, start: np.ndarray, only_limits: bool = False) -> None:
+    def __init__(self, sub: SurrogateProblem, start: np.ndarray, *, only_limits: bool = False) -> None:
         """Scale f and the limits by their slopes at a start [D]; only_limits leaves f out."""
         self.sub, self.only_limits = sub, only_limits or sub.only_limits
         slope = self._evaluate_rows(start)[1]

@@ -13,7 +13,7 @@ from meco.core.problem import Problem
 from meco.core.streams import CONTROLLER_STREAM
 from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
-from meco.learn.challenge.kept_batches import Batch, KeptBatches, digest_of
+from meco.learn.challenge.kept_batches import Batch, KeptBatches, digest_facts
 from meco.learn.challenge.observation import Observation
 from meco.learn.engine_digest import engine_digest
 from meco.learn.tr.episode import TrustRegionEpisode
@@ -72,7 +72,7 @@ class Judgement:
     quantiles: np.ndarray
     seconds: np.ndarray
 
-    def column(self, way: str) -> np.ndarray:
+    def quantiles_of(self, way: str) -> np.ndarray:
         """Quantiles of one way: [N]."""
         return self.quantiles[:, self.ways.index(way)]
 
@@ -82,7 +82,7 @@ class Judgement:
         return self.ways[: self.references - 1]
 
 
-def seeds_of_digest(digest: str) -> int:
+def first_seed_of_digest(digest: str) -> int:
     """The first seed of the problems to confirm on: another file is judged on other problems."""
     try:
         number = int(digest[:12], 16)
@@ -91,20 +91,20 @@ def seeds_of_digest(digest: str) -> int:
     return 1 + number % PROBLEM_SEEDS
 
 
-def generated_set(name: str, size: SetSize, first: int = 1) -> list[JudgedProblem]:
+def list_generated_set(name: str, size: SetSize, first: int = 1) -> list[JudgedProblem]:
     """Problems of the families of a set; first is where their seeds begin."""
     found = list_problems(name, size.layout, size.each, (), first)
     return [JudgedProblem(f"{p.family}-{p.seed}, D {p.dim}", p.family, p.problem, p.budget) for p in found]
 
 
-def suite_set(name: str, per_variable: int, most: int) -> list[JudgedProblem]:
+def list_suite_set(name: str, per_variable: int, most: int) -> list[JudgedProblem]:
     """The problems of a suite of at most `most` variables, with so many evaluations per variable."""
     scales = name == "cec2017"
     problems = get_suite(name, SUITE_DIM) if scales else get_suite(name)
     return [JudgedProblem(p.name, name, p, per_variable * p.dim) for p in problems if p.dim <= most]
 
 
-def make_controls(quick: bool) -> dict[str, Agent]:
+def make_controls(*, quick: bool) -> dict[str, Agent]:
     """What an agent must beat: constants, the engine's own rule, random and untrained control, the shipped policy."""
     constants = QUICK_CONSTANTS if quick else CONSTANT_CONTROLS
     ways: dict[str, Agent] = {
@@ -118,7 +118,7 @@ def make_controls(quick: bool) -> dict[str, Agent]:
     return ways
 
 
-def judge(
+def judge_agents(
     set_name: str,
     problems: Sequence[JudgedProblem],
     controls: Mapping[str, Agent],
@@ -135,7 +135,7 @@ def judge(
     """
     ways = {**controls, **agents}
     kept, identities = kept or KeptBatches(), identities or {}
-    blocks = _blocks_of_ways(list(ways), len(controls), identities)
+    blocks = _group_ways(list(ways), len(controls), identities)
     references = list(controls).index(OWN_RULE_NAME) + 1
     found = np.full((3, len(problems), len(ways), seeds), np.nan)
     seconds = np.zeros(len(ways))
@@ -158,7 +158,7 @@ def judge(
     )
 
 
-def _blocks_of_ways(names: Sequence[str], controls: int, identities: Mapping[str, str | None]) -> list[list[int]]:
+def _group_ways(names: Sequence[str], controls: int, identities: Mapping[str, str | None]) -> list[list[int]]:
     """Which ways run together: the controls, then agents whose runs are kept, then those whose runs are not."""
     agents = range(controls, len(names))
     lasting = [k for k in agents if identities.get(names[k])]
@@ -176,7 +176,7 @@ def _find_or_run(
     names = list(ways)
     mine = {names[k]: identities.get(names[k]) for k in sorted(set(rows[:, 1].tolist()))}
     runs = [(problems[i].name, problems[i].budget, int(i), names[k], int(s)) for i, k, s in rows]
-    key = digest_of(engine_digest(), COMPARISON_SEED, mine, runs)
+    key = digest_facts(engine_digest(), COMPARISON_SEED, mine, runs)
     batch = kept.find(key, len(rows)) if all(mine.values()) else None
     if batch is None:
         seconds = np.zeros(len(names))

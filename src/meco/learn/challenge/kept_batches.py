@@ -61,6 +61,6 @@ class KeptBatches:
                 out.write(json.dumps(row) + "\n")
 
 
-def digest_of(*facts: Any) -> str:
+def digest_facts(*facts: Any) -> str:
     """What a batch is known by: a digest of everything that it depends on."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,22 +46,29 @@ class Observation:
         return dict(zip(self.names, self.s[b].tolist()))
 
 
-def _read_archive(episode: TrustRegionEpisode) -> tuple[Any, ...]:
-    """Points [B, N, D], f and constraints [B, N, 1 + C], violations [B, N, C], failed [B, N], best [B].
+class _ArchivePoints(NamedTuple):
+    """What the models of B runs know, as NumPy arrays; points lie in the unit cube."""
 
-    Points lie in the unit cube; best is an index, feasibility first; a failed point is the best only where all failed.
-    """
+    x: np.ndarray  # [B, N, D]
+    y: np.ndarray  # f and constraints, [B, N, 1 + C]
+    c: np.ndarray  # violations, [B, N, C]
+    failed: np.ndarray  # [B, N]
+    best: np.ndarray  # index [B], feasibility first; a failed point only where all failed
+
+
+def _read_archive(episode: TrustRegionEpisode) -> _ArchivePoints:
+    """Copy the points of an episode's engine, which must have been told some, to the host."""
     archive = episode.engine.archive
     x, y, failed = (to_numpy(part) for part in (archive.x, archive.y, archive.failed))
     g, h = y[..., 1 : 1 + archive.n_ineq], y[..., 1 + archive.n_ineq :]
     c = np.concatenate([np.maximum(g, 0.0), np.abs(h)], axis=-1)
     nu = np.where(failed, np.inf, c.sum(axis=-1))
     best = np.argmin(np.where(nu <= nu.min(axis=1, keepdims=True), np.where(failed, np.inf, y[..., 0]), np.inf), axis=1)
-    return x, y, c, failed, best
+    return _ArchivePoints(x, y, c, failed, best)
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Places along the last axis, from 0 for the least to 1: [B, N]."""
+def _scale_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks along the last axis, from 0 for the least to 1: [B, N]; 0 of a single one."""
     return np.argsort(np.argsort(values, axis=-1), axis=-1) / max(values.shape[-1] - 1, 1)
 
 
@@ -73,7 +80,15 @@ def point_tokens(episode: TrustRegionEpisode) -> np.ndarray:
     away = np.linalg.norm(x - x[np.arange(runs), best][:, None], axis=-1) / np.sqrt(dim)
     age = np.broadcast_to(np.arange(count)[::-1] / max(count - 1, 1), (runs, count))
     tokens = np.stack(
-        [away, _ranks(np.where(failed, np.inf, y[..., 0])), _ranks(nu), (nu <= 0.0) * 1.0, failed * 1.0, age], axis=-1
+        [
+            away,
+            _scale_ranks(np.where(failed, np.inf, y[..., 0])),
+            _scale_ranks(nu),
+            (nu <= 0.0) * 1.0,
+            failed * 1.0,
+            age,
+        ],
+        axis=-1,
     )
     newest = tokens[:, ::-1][:, :MOST_POINTS]
     return np.pad(newest, ((0, 0), (0, MOST_POINTS - newest.shape[1]), (0, 0)))

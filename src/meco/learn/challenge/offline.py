@@ -40,7 +40,7 @@ CHANCE_STREAM = 7  # of the behaviours' own draws, beside the seed of an episode
 
 
 def record_batch(
-    problems: Sequence[JudgedProblem], seeds: Sequence[int], ways: Sequence[tuple[str, Agent]], sets: bool
+    problems: Sequence[JudgedProblem], seeds: Sequence[int], ways: Sequence[tuple[str, Agent]], *, sets: bool
 ) -> dict[str, Any]:
     """Episodes in lockstep on problems of one shape, each under its own behaviour, as the arrays of a file.
 
@@ -94,6 +94,7 @@ def record_episodes(
     problems: Sequence[JudgedProblem],
     ways: Sequence[tuple[str, Agent]],
     seed: int,
+    *,
     sets: bool,
     report: Callable[[str], Any] = lambda line: None,
 ) -> list[Path]:
@@ -110,7 +111,7 @@ def record_episodes(
         rows = [(problem, way) for problem in group for way in ways]
         seeds = list(range(first, first + len(rows)))
         first += len(rows)
-        arrays = record_batch([p for p, _ in rows], seeds, [way for _, way in rows], sets)
+        arrays = record_batch([p for p, _ in rows], seeds, [way for _, way in rows], sets=sets)
         packed = io.BytesIO()
         np.savez_compressed(packed, **arrays)
         files.append(out / f"episodes-{number:04d}.npz")

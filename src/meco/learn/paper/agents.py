@@ -17,7 +17,7 @@ from meco.learn.paper.ddqn import Learner, LearningSteps, StackedSettings
 from meco.learn.paper.replay_memory import MemoryAccess, ReplayMemory
 from meco.policies.network import PAPER_SHAPE
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import random_index
+from meco.policies.policy import draw_index
 
 UNIFORMS_PER_ACTION = 2  # uniform numbers that decide an action: whether to explore, and what
 
@@ -84,7 +84,7 @@ class Agents:
         access = self.replay.reserve_access(u[..., UNIFORMS_PER_ACTION:])
         learning = self.learner.reserve_steps(self.episodes * (steps - access.idle))
         explores = torch.from_numpy(seldom < self._explore).to(self.device)
-        others = torch.from_numpy(random_index(which, self.learner.shape.outputs)).to(self.device)
+        others = torch.from_numpy(draw_index(which, self.learner.shape.outputs)).to(self.device)
         return RoundPlan(explores, others, access, learning)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Agents:
         """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
         writes, reads, idle = plan.access
         for e in range(self.episodes):
-            self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], t == plan.steps - 1)
+            self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], last=t == plan.steps - 1)
         if t < idle:
             return torch.zeros_like(r[:, 0])
         first = self.episodes * (t - idle)

@@ -20,7 +20,7 @@ BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Torch on one thread inside the block, as before after it: faster for small tensors, and always the same bits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -103,7 +103,7 @@ class Learner:
 
     def q(self, s: Tensor) -> Tensor:
         """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
-        return forward(self._online, s, self.sigmoid).q
+        return forward(self._online, s, sigmoid=self.sigmoid).q
 
     def reserve_steps(self, count: int) -> LearningSteps:
         """The next `count` steps, counted as made; the rate falls linearly over the training."""
@@ -126,23 +126,23 @@ class Learner:
         """
         step = self.reserve_steps(1).at(0) if step is None else step
         loss, slope = self.loss_and_gradient(batch)
-        self._descend(slope, step)
+        self._apply_adamw(slope, step)
         self.target.copy_(torch.where(step.copied, self.online, self.target))
         return loss
 
     def loss_and_gradient(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Mean squared error of each policy [K] and its derivative by the weights [K, P]; changes nothing."""
         size = batch.s.shape[1]
-        seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), self.sigmoid)
+        seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), sigmoid=self.sigmoid)
         here, q_next = Pass(seen.hidden[:, :size], seen.q[:, :size]), seen.q[:, size:]
-        q_target = forward(self._target, batch.s_next, self.sigmoid).q
+        q_target = forward(self._target, batch.s_next, sigmoid=self.sigmoid).q
         y = double_q_target(batch.reward, batch.last, q_next, q_target, self.settings.gamma)
         action = batch.action[..., None]
         error = here.q.gather(-1, action) - y[..., None]
         dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
-        return error.square().flatten(1).mean(1), weight_gradient(self._online, batch.s, here, dq, self.sigmoid)
+        return error.square().flatten(1).mean(1), weight_gradient(self._online, batch.s, here, dq, sigmoid=self.sigmoid)
 
-    def _descend(self, slope: Tensor, step: LearningSteps) -> None:
+    def _apply_adamw(self, slope: Tensor, step: LearningSteps) -> None:
         """Change moments and online networks by AdamW: bias correction, weight decay apart from the gradient."""
         self.first.lerp_(slope, 1.0 - BETA1)
         self.second.mul_(BETA2).addcmul_(slope, slope, value=1.0 - BETA2)

@@ -19,7 +19,7 @@ from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
 from meco.policies.controller import Controller
-from meco.policies.controls import relaxation_controls
+from meco.policies.controls import make_relaxation_controls
 from meco.policies.features import FEATURES, PopulationMemory
 from meco.policies.paper.state import PopulationSummary, Reference
 from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
@@ -85,7 +85,7 @@ class Episode:
         rng, self._evaluator = self._make_evaluator()
         self.engine = self._make_engine(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
-        controls = relaxation_controls(self.rule.decoder.name, self.rule.decoder)
+        controls = make_relaxation_controls(self.rule.decoder.name, self.rule.decoder)
         self._controller = Controller(self.engine, FEATURES["population-10"], controls)
         self.keys = list(self._evaluator.source.names)
         self._step_and_observe()

@@ -25,7 +25,7 @@ SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no
 Preset = Callable[[int], list[TrainingConfig]]  # from a seed
 
 
-def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
+def list_problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     """The problems of a suite but for those held out, which must be of it."""
     for name in held_out:
         if name not in SUITES[suite]:
@@ -33,14 +33,14 @@ def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     return tuple(p for p in SUITES[suite] if p not in held_out)
 
 
-def leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
+def make_leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
         _make_config(
             f"{prefix}-{left_out}",
             SEEDS_PER_FOLDS * seed + number,
-            problems=problems_without(suite, [left_out]),
+            problems=list_problems_without(suite, [left_out]),
             **settings,
         )
         for number, left_out in enumerate(SUITES[suite], 1)
@@ -52,22 +52,22 @@ def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 
-def _all_problems_configs(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
+def _make_all_problems_configs(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
     return [_make_config(name, seed, dim=10, **settings)]
 
 
-def _split_configs(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+def _make_split_configs(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
     """The fixed split: all problems but those held out."""
-    problems = problems_without("cec2017", HELD_OUT)
+    problems = list_problems_without("cec2017", HELD_OUT)
     return [_make_config(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
 
 
-def _ablation_configs(seed: int) -> list[TrainingConfig]:
+def _make_ablation_configs(seed: int) -> list[TrainingConfig]:
     """The decodings AA and CA at 10, 50, 100 variables; the rewards r1, r2, r1 + r2 at 10, 30, 50, 100."""
-    decodings = [_split_configs(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
+    decodings = [_make_split_configs(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
     rewards = [
-        _split_configs(seed, dim, name, reward=kind)
+        _make_split_configs(seed, dim, name, reward=kind)
         for name, kind in (("r1", "r1"), ("r2", "r2"), ("r1r2", "r1+r2"))
         for dim in (10, 30, 50, 100)
     ]
@@ -84,26 +84,26 @@ def _name_later_seeds(make: Preset) -> Preset:
 
 
 _PAPER_TRAININGS: dict[str, Preset] = {
-    "paper-10d": partial(_all_problems_configs, name="meco-paper-10d"),
-    "paper-loo50": lambda seed: leave_one_out_configs("meco-paper-loo50", seed, dim=50),
-    **{f"paper-split-{dim}d": partial(_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
+    "paper-10d": partial(_make_all_problems_configs, name="meco-paper-10d"),
+    "paper-loo50": lambda seed: make_leave_one_out_configs("meco-paper-loo50", seed, dim=50),
+    **{f"paper-split-{dim}d": partial(_make_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
 }
 PAPER_PRESETS = {name: _name_later_seeds(make) for name, make in _PAPER_TRAININGS.items()}
 
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": lambda seed: _all_problems_configs(seed, **SHIPPED_SETTINGS),
-        "loo50": lambda seed: leave_one_out_configs("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
-        **{f"split-{dim}d": partial(_split_configs, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
-        "ablation": _ablation_configs,
+        "10d": lambda seed: _make_all_problems_configs(seed, **SHIPPED_SETTINGS),
+        "loo50": lambda seed: make_leave_one_out_configs("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
+        **{f"split-{dim}d": partial(_make_split_configs, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
+        "ablation": _make_ablation_configs,
         **PAPER_PRESETS,
         "as-printed": lambda seed: [*PAPER_PRESETS["paper-loo50"](seed), *PAPER_PRESETS["paper-10d"](seed)],
     },
 )
 
 
-def configs_for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
+def make_configs_for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
     """The policies of a preset for each seed; with several seeds the names say which, unless the preset's do."""
     found = [(seed, make(seed)) for seed in seeds]
     names = [c.name for _, configs in found for c in configs]

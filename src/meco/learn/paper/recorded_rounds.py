@@ -61,7 +61,7 @@ class RecordedRounds(Rounds):
         self._buffers: RoundPlan | None = None  # the plan that a recording reads
         self._recorded: RecordedWork[RoundResult] | None = None
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
+    def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """The first rounds step by step, the others by replaying a recording.
 
         A replay fills the same result again: read it before the next one.

@@ -67,7 +67,7 @@ class ReplayMemory:
         columns, rows = (torch.from_numpy(part).to(self.rows.device) for part in (order % self.capacity, reads))
         return MemoryAccess(columns, rows, int(np.count_nonzero(size < batch)))
 
-    def write(self, column: Tensor, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, last: bool) -> None:
+    def write(self, column: Tensor, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, *, last: bool) -> None:
         """Write a transition of each policy at a column [1]; s, s_next [K, S], action (its index) and reward [K]."""
         numbers = torch.stack([action.to(reward.dtype), reward, torch.full_like(reward, float(last))], dim=-1)
         self.rows.index_copy_(1, column, torch.cat([s, s_next, numbers], dim=-1)[:, None])
@@ -80,10 +80,10 @@ class ReplayMemory:
             found[..., :n], found[..., n : 2 * n], found[..., 2 * n].long(), found[..., -2], found[..., -1]
         )  # fmt: skip
 
-    def add(self, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, last: bool) -> None:
+    def add(self, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, *, last: bool) -> None:
         """Store one transition of each policy, s and s_next [K, S], action and reward [K]; the oldest goes if full."""
         column = torch.tensor([self.written % self.capacity], device=self.rows.device)
-        self.write(column, s, action, reward, s_next, last)
+        self.write(column, s, action, reward, s_next, last=last)
         self.written += 1
 
     def sample(self, u: np.ndarray) -> Batch:

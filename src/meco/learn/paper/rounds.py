@@ -47,7 +47,7 @@ class Rounds(ABC):
             self.options |= {"device": agents.device}
 
     @abstractmethod
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
+    def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """Play episodes [K E], policy by policy, with f~* of each, to their end, while the agents learn.
 
         A device may still be at work on the result.
@@ -76,7 +76,7 @@ class Rounds(ABC):
 class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
+    def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """A new batch of episodes, played to its end on the host or a device, step by step."""
         problems, seeds = [self.load_problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)

@@ -17,7 +17,7 @@ SELECTION_SEEDS = range(1000, 1010)  # of the runs that a policy is judged by; n
 MIN_SCORE = 1e-12
 
 
-def loss_on_training(trained: Trained, runs: Sequence[int] = SELECTION_SEEDS) -> float:
+def measure_training_loss(trained: Trained, runs: Sequence[int] = SELECTION_SEEDS) -> float:
     """Mean over the training problems of log(mean f + nu at the end / mean f + nu of the first populations).
 
     The logarithm gives every problem the same weight. A mean of relative reductions would hardly tell
@@ -41,7 +41,7 @@ def choose_seed(candidates: Sequence[Trained], name: str) -> tuple[Trained, Mapp
 
     Runs every candidate on all of them; the first of equals wins.
     """
-    losses = {str(c.config.seed): loss_on_training(c) for c in candidates}
+    losses = {str(c.config.seed): measure_training_loss(c) for c in candidates}
     best = min(candidates, key=lambda c: losses[str(c.config.seed)])
     return best._replace(config=replace(best.config, name=name)), losses
 

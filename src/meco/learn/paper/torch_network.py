@@ -48,14 +48,14 @@ class Pass(NamedTuple):
     q: Tensor
 
 
-def forward(net: Weights, s: Tensor, sigmoid: bool = False) -> Pass:
+def forward(net: Weights, s: Tensor, *, sigmoid: bool = False) -> Pass:
     """Q values of states s [K, M, S], each row of the stack seeing its own states."""
     hidden = torch.selu(torch.baddbmm(net.b1[:, None], s, net.w1))
     q = torch.baddbmm(net.b2[:, None], hidden, net.w2)
     return Pass(hidden, torch.sigmoid(q) if sigmoid else q)
 
 
-def weight_gradient(net: Weights, s: Tensor, activations: Pass, dq: Tensor, sigmoid: bool = False) -> Tensor:
+def weight_gradient(net: Weights, s: Tensor, activations: Pass, dq: Tensor, *, sigmoid: bool = False) -> Tensor:
     """Derivative [K, P] of a loss by the weights, from its derivative by the Q values dq [K, M, A].
 
     activations are those of forward(net, s); neither is changed.

@@ -22,7 +22,7 @@ from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import STATE_SCHEMA, Curriculum, EpisodeOutcome, EpisodePlan
-from meco.learn.paper.ddqn import one_thread
+from meco.learn.paper.ddqn import limit_to_one_thread
 from meco.learn.paper.recorded_rounds import make_rounds
 from meco.learn.paper.rounds import RoundResult, Rounds
 from meco.learn.paper.torch_network import view_layers
@@ -113,7 +113,7 @@ class Trainer:
         began = saved = time.monotonic()
         before = self.played
         compiling = fusing() if self.configs[0].compiled else nullcontext()
-        with one_thread(), torch.no_grad(), compiling:
+        with limit_to_one_thread(), torch.no_grad(), compiling:
             while self._active:
                 outcomes = self._play_or_save()
                 self._retire_finished()
@@ -153,7 +153,7 @@ class Trainer:
         known = [c.references.look_up([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
             self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
-        result = self._rounds.play(each, np.array(known), self.agents.draw_round_plan(self.configs[0].steps))
+        result = self._rounds.play_episodes(each, np.array(known), self.agents.draw_round_plan(self.configs[0].steps))
         self._rounds.draw_ahead([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
         outcomes = _list_outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import DamagedFile
-from meco.figures.training_figure import training_figure
+from meco.figures.training_figure import make_training_figure
 from meco.files.atomic import write_bytes
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.source_commit import source_commit
@@ -33,7 +33,7 @@ def write_policy_and_log(
     config, folder = trained.config, Path(folder)
     settings = config.as_dict()
     folder.mkdir(parents=True, exist_ok=True)
-    text = log_text(config, trained.rows).encode()
+    text = format_log(config, trained.rows).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     metadata = {
         "suite": config.task.source,
@@ -54,7 +54,7 @@ def write_policy_and_log(
     return path
 
 
-def log_text(config: TrainingConfig, rows: Sequence[Mapping[str, Any]]) -> str:
+def format_log(config: TrainingConfig, rows: Sequence[Mapping[str, Any]]) -> str:
     """The log as JSON lines: the settings, then an epoch per line. Times are left out: equal trainings, equal logs."""
     lines = [{"training": config.as_dict()}, *rows]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
@@ -77,7 +77,7 @@ def draw_log(path: Path | str, picture: Path | str) -> None:
     config, rows = read_log(path)
     title = f"{config.name}: {len(config.task.problems)} problems ({config.task.source}), D = {config.task.dim}"
     columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
-    figure = training_figure(
+    figure = make_training_figure(
         title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)
     )
     figure.save(picture)

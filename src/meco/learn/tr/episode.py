@@ -117,7 +117,7 @@ class TrustRegionEpisode:
         """One iteration of the engine, with a row of the trace."""
         evaluator = self._evaluator
         with np.errstate(all="ignore"):
-            ev = self._loop.complete(self._loop.ask())
+            ev = self._loop.evaluate_and_tell(self._loop.ask())
         evaluator.history.record_generation(evaluator.nfev, None, {**self._controller.trace(), **self.engine.trace()})
         return ev
 

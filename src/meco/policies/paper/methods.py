@@ -8,7 +8,7 @@ from typing import Any
 from meco.core.engine import Engine, Task
 from meco.engines import ENGINES
 from meco.policies.controller import Controlled
-from meco.policies.controls import DECODER_OF_CONTROLS, control_set_name
+from meco.policies.controls import DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.paper.steered_rule import DECODERS, SteeredEpsilon
 from meco.policies.policy import Policy
 from meco.policies.resolve import PolicyLike, find_policy
@@ -37,13 +37,15 @@ def make_meco(
 def make_untrained(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-u: a network with random weights, drawn from each run's seed."""
     return steer_relaxation(
-        find_policy("untrained", task.rng.seeds), task, control_set_name(decoder), engine, **options
+        find_policy("untrained", task.rng.seeds), task, find_control_set_name(decoder), engine, **options
     )
 
 
 def make_random(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-rand: an action at random in every generation."""
-    return steer_relaxation(find_policy("random", task.rng.seeds), task, control_set_name(decoder), engine, **options)
+    return steer_relaxation(
+        find_policy("random", task.rng.seeds), task, find_control_set_name(decoder), engine, **options
+    )
 
 
 def steer_relaxation(

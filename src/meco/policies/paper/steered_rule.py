@@ -152,7 +152,7 @@ class SteeredEpsilon(Rule):
             xp.where(late, self.decoder.first_allowance(base), state.eps), base, void, not bool(xp.any(void))
         )
 
-    def steered(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
+    def apply_controls(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
         """The allowance that a value [B] of the control asks for, the same without any; other controls are refused."""
         refuse_unknown(self, self.controls, values)
         eps, base, void, complete = state

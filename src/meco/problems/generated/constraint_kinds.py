@@ -54,7 +54,7 @@ def linear(v: Array, y: Array, p: Numbers) -> Array:
     return namespace(v).matmul(v, p["out"]) - p["room"]
 
 
-def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], scaled: bool) -> Callable:
+def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], *, scaled: bool) -> Callable:
     """A function that draws quadratics: curvatures from low to high along the turned axes, of these signs.
 
     scaled divides them by sqrt(D / 2). It moves the generator on, and gives "out" and "curve" [D, count].

@@ -20,7 +20,7 @@ def rows_places(rng: Draw, count: int) -> np.ndarray:
     out = -(-count // 2)
     x = np.concat([np.linspace(0.3, 0.85, out), np.linspace(0.85, 0.3, count - out)])
     y = np.where(np.arange(count) < out, 0.22, 0.78)
-    return _between([0.05, 0.45], np.stack([x, y], axis=-1), [0.05, 0.55])
+    return _join_places([0.05, 0.45], np.stack([x, y], axis=-1), [0.05, 0.55])
 
 
 def spiral_places(rng: Draw, count: int) -> np.ndarray:
@@ -29,7 +29,7 @@ def spiral_places(rng: Draw, count: int) -> np.ndarray:
     angle = np.pi * (1.25 + 1.9 * t) + rng.uniform(-0.1, 0.1)
     radius = 0.44 * (1.0 - 0.6 * t)
     places = 0.5 + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    return _between([0.04, 0.04], places, [0.5, 0.5])
+    return _join_places([0.04, 0.04], places, [0.5, 0.5])
 
 
 def outpost_places(rng: Draw, count: int) -> np.ndarray:
@@ -37,14 +37,16 @@ def outpost_places(rng: Draw, count: int) -> np.ndarray:
     near = count - 1
     angle = np.linspace(-0.2, 1.2, near) * np.pi / 2
     places = np.array([0.12, 0.15]) + 0.42 * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    return _between([0.08, 0.08], np.concat([places[: near // 2], [[0.88, 0.86]], places[near // 2 :]]), [0.14, 0.04])
+    return _join_places(
+        [0.08, 0.08], np.concat([places[: near // 2], [[0.88, 0.86]], places[near // 2 :]]), [0.14, 0.04]
+    )
 
 
 def bend_places(rng: Draw, count: int) -> np.ndarray:
     """Along a river that bends one way and then the other, upwards."""
     t = (np.arange(count) + 0.5) / count
     places = np.stack([0.5 + 0.36 * np.sin(2 * np.pi * t + rng.uniform(-0.3, 0.3)), 0.12 + 0.76 * t], axis=-1)
-    return _between([0.15, 0.03], places, [0.15, 0.97])
+    return _join_places([0.15, 0.03], places, [0.15, 0.97])
 
 
 def fork_places(rng: Draw, count: int) -> np.ndarray:
@@ -55,7 +57,7 @@ def fork_places(rng: Draw, count: int) -> np.ndarray:
     one, other = np.linspace(0.35, 1.0, branch), np.linspace(1.0, 0.45, count - stem - branch)
     places = [np.stack([np.full(stem, 0.5), along], axis=-1)]
     places += [np.array([0.5, 0.5]) + t[:, None] * [side, 0.38] for t, side in ((one, -0.38), (other, 0.38))]
-    return _between([0.5, 0.04], np.concat(places), [0.9, 0.3])
+    return _join_places([0.5, 0.04], np.concat(places), [0.9, 0.3])
 
 
 def cross_places(rng: Draw, count: int) -> np.ndarray:
@@ -63,14 +65,14 @@ def cross_places(rng: Draw, count: int) -> np.ndarray:
     across = -(-count // 2)
     first = np.stack([np.linspace(0.14, 0.86, across), np.full(across, 0.5)], axis=-1)
     second = np.stack([np.full(count - across, 0.5), np.linspace(0.86, 0.14, count - across)], axis=-1)
-    return _between([0.03, 0.42], np.concat([first, second]), [0.58, 0.03])
+    return _join_places([0.03, 0.42], np.concat([first, second]), [0.58, 0.03])
 
 
 def shore_places(rng: Draw, count: int) -> np.ndarray:
     """Along two neighbouring sides of the area, the far corner left empty."""
     t = 2.0 * (np.arange(count) + 0.5) / count
     x, y = np.where(t < 1.0, 0.13, 0.13 + 0.75 * (t - 1.0)), np.where(t < 1.0, 0.88 - 0.75 * t, 0.13)
-    return _between([0.3, 0.95], np.stack([x, y], axis=-1), [0.95, 0.3])
+    return _join_places([0.3, 0.95], np.stack([x, y], axis=-1), [0.95, 0.3])
 
 
 def fan_places(rng: Draw, count: int) -> np.ndarray:
@@ -78,15 +80,15 @@ def fan_places(rng: Draw, count: int) -> np.ndarray:
     angle = np.linspace(0.04, 0.96, count) * np.pi / 2
     radius = np.where((np.arange(count) + rng.integers(2)) % 2, 0.85, 0.42)
     places = 0.05 + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    return _between([0.04, 0.04], places, [0.04, 0.04])
+    return _join_places([0.04, 0.04], places, [0.04, 0.04])
 
 
-def _between(start: list[float], middles: np.ndarray, end: list[float]) -> np.ndarray:
+def _join_places(start: list[float], middles: np.ndarray, end: list[float]) -> np.ndarray:
     """Start, middles and end in one array [G + 2, 2], in shares of the area."""
     return np.concat([[start], middles, [end]])
 
 
-def _layout_function(places_of: Callable[[Draw, int], np.ndarray]) -> Callable[[Draw, np.ndarray, int], Places]:
+def _make_layout_function(places_of: Callable[[Draw, int], np.ndarray]) -> Callable[[Draw, np.ndarray, int], Places]:
     """A function layout(rng, area, G) that moves places a little, and mirrors and turns them over as the draws say.
 
     places_of(rng, G) gives them [G + 2, 2] in shares of the area; the function's are in metres.
@@ -105,7 +107,7 @@ def _layout_function(places_of: Callable[[Draw, int], np.ndarray]) -> Callable[[
 
 
 LAYOUTS = {
-    name: _layout_function(places_of)
+    name: _make_layout_function(places_of)
     for name, places_of in {
         "rows": rows_places,
         "spiral": spiral_places,

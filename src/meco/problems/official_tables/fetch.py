@@ -15,7 +15,7 @@ import numpy as np
 
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
-from meco.files.atomic import replacing
+from meco.files.atomic import replace_file
 from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, TABLE_SHAPES, find_misfit, user_data_folder
 
 Arrays = dict[str, np.ndarray]
@@ -149,6 +149,6 @@ def _write_npz(arrays: Arrays, folder: Path, filename: str) -> Path:
     Makes the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / filename, shared=True) as file:
+    with replace_file(folder / filename, shared=True) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return folder / filename

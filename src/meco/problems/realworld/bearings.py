@@ -7,7 +7,7 @@ import math
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import expand_bounds, integer_mask, read_only_point
+from meco.problems.realworld.parts import Values, expand_bounds, integer_mask, read_only_point
 
 
 @problem(
@@ -28,7 +28,7 @@ from meco.problems.realworld.parts import expand_bounds, integer_mask, read_only
         "stopping time not negative",
     ),
 )
-def clutch_brake(x: Array) -> tuple:
+def clutch_brake(x: Array) -> Values:
     """Mass of a multiple disk clutch brake; nothing is rounded, and the radius has the suite's denominator."""
     x1, x2, x3, x4, x5 = namespace(x).unstack(x, axis=-1)
     radius = (2 / 3) * (x2**3 - x1**3) / (x2**2 * x1**2)
@@ -70,7 +70,7 @@ def clutch_brake(x: Array) -> tuple:
         "mean pressure",
     ),
 )
-def thrust_bearing(x: Array) -> tuple:
+def thrust_bearing(x: Array) -> Values:
     """Power loss of a hydrostatic thrust bearing; the 1e-5 terms keep the suite's denominators off zero."""
     xp = namespace(x)
     outer, inner, mu, flow = xp.unstack(x, axis=-1)
@@ -137,7 +137,7 @@ def thrust_bearing(x: Array) -> tuple:
         "outer groove",
     ),
 )
-def rolling_bearing(x: Array) -> tuple:
+def rolling_bearing(x: Array) -> Values:
     """Load capacity of a rolling element bearing, minimised as in the suite."""
     xp = namespace(x)
     pitch, ball, x3, inner, outer, least, most, ring, mobility, width = xp.unstack(x, axis=-1)

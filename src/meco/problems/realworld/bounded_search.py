@@ -47,7 +47,7 @@ def local_minimum(phi: Function, parameters: Array, upper: float) -> Array:
 def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Array:
     """Step every search until the last one stops; once three in four have stopped, only the rest."""
     xp = namespace(s.x)
-    result, active = s.fx, _is_open(s)
+    result, active = s.fx, _is_bracket_open(s)
     while evaluations < MOST_EVALUATIONS:
         count = int(xp.sum(xp.astype(active, xp.int64)))
         if count == 0:
@@ -61,7 +61,7 @@ def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int
         before, s = s, _advance_searches(phi, parameters, s)
         evaluations += 1
         result = xp.where(active, s.fx, result)
-        active = active & _is_open(s)
+        active = active & _is_bracket_open(s)
         if evaluations % 8 == 0:  # a complex search can walk on the spot until the evaluations are used up
             active = active & xp.any(xp.stack(before) != xp.stack(s), axis=0)
     return result
@@ -72,7 +72,7 @@ def _middle_and_tolerance(s: Bracket) -> tuple[Array, Array]:
     return (s.low + s.high) / 2, math.sqrt(2.0**-52) * abs(s.x) + TOLERANCE / 3
 
 
-def _is_open(s: Bracket) -> Array:
+def _is_bracket_open(s: Bracket) -> Array:
     """True while the bracket is wider than the tolerance around its best point."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)
@@ -85,7 +85,7 @@ def _advance_searches(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     low, high, x, w, v, fx, fw, fv, _, _ = s
     d, e = _choose_displacement(s)
     _, t = _middle_and_tolerance(s)
-    u = x + _sign(d) * xp.maximum(abs(d), t)
+    u = x + _complex_sign(d) * xp.maximum(abs(d), t)
     fu = phi(u, parameters)
 
     value = xp.real(fu)
@@ -126,12 +126,12 @@ def _choose_displacement(s: Bracket) -> tuple[Array, Array]:
     d = p / size
     u = s.x + d
     near_edge = (xp.real(u - s.low) < 2 * t) | (xp.real(s.high - u) < 2 * t)
-    d = xp.where(near_edge, t * _sign(middle - s.x), d)
+    d = xp.where(near_edge, t * _complex_sign(middle - s.x), d)
     section = xp.where(xp.real(s.x) >= xp.real(middle), s.low - s.x, s.high - s.x)
     return xp.where(parabola, d, GOLDEN * section), xp.where(parabola, s.d, section)
 
 
-def _sign(d: Array) -> Array:
+def _complex_sign(d: Array) -> Array:
     """d / |d|, and 1 where d is 0."""
     xp = namespace(d)
     return xp.where(d == 0, xp.ones_like(d), d / abs(d))

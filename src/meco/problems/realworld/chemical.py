@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import expand_bounds, number_names
+from meco.problems.realworld.parts import Values, expand_bounds, number_names
 
 CHEMICAL_SOURCE = "Kumar et al. 2020, industrial chemical processes"
 GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
@@ -40,7 +40,7 @@ GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
         "outlet temperature of hot stream 2",
     ),
 )
-def heat_exchangers_1(x: Array) -> tuple:
+def heat_exchangers_1(x: Array) -> Values:
     """Heat exchanger network, case 1."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6, x7, x8, x9 = xp.unstack(x, axis=-1)
@@ -81,7 +81,7 @@ def heat_exchangers_1(x: Array) -> tuple:
         *number_names("outlet temperature of hot stream {}", 1, 3),
     ),
 )
-def heat_exchangers_2(x: Array) -> tuple:
+def heat_exchangers_2(x: Array) -> Values:
     """Heat exchanger network, case 2."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11 = xp.unstack(x, axis=-1)
@@ -116,7 +116,7 @@ def heat_exchangers_2(x: Array) -> tuple:
         "F-4 performance number",
     ),
 )
-def alkylation_unit(x: Array) -> tuple:
+def alkylation_unit(x: Array) -> Values:
     """Profit of an alkylation unit, with the sign turned."""
     x1, x2, x3, x4, x5, x6, x7 = namespace(x).unstack(x, axis=-1)
     f = -1.715 * x1 - 0.035 * x1 * x6 - 4.0565 * x3 - 10 * x2 + 0.063 * x3 * x5
@@ -152,7 +152,7 @@ def alkylation_unit(x: Array) -> tuple:
     ),
     constraint_names=("volumes", "A in reactor 1", "A in reactor 2", "B in reactor 1", "B in reactor 2"),
 )
-def reactor_network(x: Array) -> tuple:
+def reactor_network(x: Array) -> Values:
     """Yield of two reactors in a row, with the sign turned."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6 = xp.unstack(x, axis=-1)
@@ -190,7 +190,7 @@ def reactor_network(x: Array) -> tuple:
         "sulphur balance of the pool",
     ),
 )
-def haverly_pooling(x: Array) -> tuple:
+def haverly_pooling(x: Array) -> Values:
     """Haverly's pooling problem; the best known value uses up the equality tolerance."""
     x1, x2, x3, x4, x5, x6, x7, x8, x9 = namespace(x).unstack(x, axis=-1)
     f = -(9 * x1 + 15 * x2 - 6 * x3 - 16 * x4 - 10 * (x5 + x6))

@@ -7,7 +7,14 @@ import math
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import expand_bounds, integer_mask, look_up_entry, number_names, read_only_point
+from meco.problems.realworld.parts import (
+    Values,
+    expand_bounds,
+    integer_mask,
+    look_up_entry,
+    number_names,
+    read_only_point,
+)
 
 PLANETS = (3.0, 4.0, 5.0)
 MODULES = (1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # mm
@@ -47,7 +54,7 @@ IMPOSSIBLE = 1e6  # stands for a value that does not exist
         "length of shaft 2",
     ),
 )
-def speed_reducer(x: Array) -> tuple:
+def speed_reducer(x: Array) -> Values:
     """Weight of a speed reducer; the number of teeth is not rounded."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6, x7 = xp.unstack(x, axis=-1)
@@ -88,7 +95,7 @@ def speed_reducer(x: Array) -> tuple:
     integrality=integer_mask(9, "1-9"),
     variables=(*number_names("teeth of gear {}", 1, 6), "planets (list)", "module m (list)", "module q (list)"),
 )
-def planetary_gears(x: Array) -> tuple:
+def planetary_gears(x: Array) -> Values:
     """Gear ratio error of a planetary gear train.
 
     The eighth inequality is 1e6 at a point whose arc cosine does not exist, judged point by point.
@@ -136,7 +143,7 @@ def planetary_gears(x: Array) -> tuple:
         *number_names("belt length of step {}", 2, 4),
     ),
 )
-def step_cone_pulley(x: Array) -> tuple:
+def step_cone_pulley(x: Array) -> Values:
     """Weight of a four-step cone pulley."""
     xp = namespace(x)
     d, width = x[..., :4] / 1000, x[..., 4] / 1000
@@ -166,7 +173,7 @@ def step_cone_pulley(x: Array) -> tuple:
         *number_names("y of gear {} (list)", 1, 4),
     ),
 )
-def gear_box(x: Array) -> tuple:
+def gear_box(x: Array) -> Values:
     """Weight of a four-stage gear box; an infinite constraint counts as 1e6."""
     xp = namespace(x)
     n = round_half_away(x)
@@ -245,7 +252,7 @@ def _pitch_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[A
     source=MECHANICAL_SOURCE,
     variables=number_names("teeth of gear {}", 1, 4),
 )
-def gear_train(x: Array) -> tuple:
+def gear_train(x: Array) -> Values:
     """Gear ratio error of a gear train; the suite rounds nothing and constrains nothing."""
     x1, x2, x3, x4 = namespace(x).unstack(x, axis=-1)
     return (1 / 6.931 - x1 * x2 / (x3 * x4)) ** 2, [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.bounded_search import local_minimum
-from meco.problems.realworld.parts import read_only_point
+from meco.problems.realworld.parts import Values, read_only_point
 
 LOAD = 100.0  # actuator force, N
 STROKE = 99.9999  # largest displacement of the actuator, mm
@@ -79,7 +79,7 @@ def _penalise_complex(value: Array) -> Array:
         "stroke within the base",
     ),
 )
-def robot_gripper(x: Array) -> tuple:
+def robot_gripper(x: Array) -> Values:
     """Smallest spread of the gripping force over the stroke of the actuator.
 
     f is the difference of two one-dimensional searches (`bounded_search`), for the largest and the

@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import Problem
 from meco.problems.realworld.official import Tables, look_up_tables
-from meco.problems.realworld.parts import number_names
+from meco.problems.realworld.parts import Values, number_names
 
 SOURCE = "Kumar et al. 2020, livestock feed ration"
 LIMITED = ("row 5", "row 4", "row 6", "row 7", "share of feeds 1-17", "share of row 3", "feeds 34-59")
@@ -34,7 +34,7 @@ def make_beef_problem(name: str, limits: Sequence[float], dry_matter: float, bes
     """Cost of a ration for beef cattle: seven quantities between two limits each, one of them fixed."""
     lows, highs = limits[0::2], limits[1::2]
 
-    def ration(x: Array) -> tuple:
+    def ration(x: Array) -> Values:
         """Cost, both sides of the seven limits, and the dry matter."""
         xp = namespace(x)
         a1, a2, a3, a4, a5, a6, a7, total, first, last = xp.unstack(x @ tabulate_beef_feeds(x)["columns"], axis=-1)
@@ -49,7 +49,7 @@ def make_beef_problem(name: str, limits: Sequence[float], dry_matter: float, bes
 def make_dairy_problem(name: str, amounts: Sequence[float], best: float) -> Problem:
     """Cost of a ration for dairy cattle with six fixed amounts."""
 
-    def ration(x: Array) -> tuple:
+    def ration(x: Array) -> Values:
         mixed = x @ tabulate_dairy_feeds(x)["columns"]
         return mixed[..., 0], [], mixed[..., 1:] - asarray_like(amounts, x)
 

@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.parts import integer_mask, look_up_entry, read_only_point
+from meco.problems.realworld.parts import Values, integer_mask, look_up_entry, read_only_point
 
 MECHANICAL_SOURCE = "Kumar et al. 2020, mechanical engineering"
 
@@ -19,7 +19,7 @@ WIRES = (
 
 
 @problem("RC16", bounds=[(0.001, 5)] * 14, best=0.032213000814, counts=(15, 0), source=MECHANICAL_SOURCE)
-def refrigeration_system(x: Array) -> tuple:
+def refrigeration_system(x: Array) -> Values:
     """Industrial refrigeration system."""
     x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14 = namespace(x).unstack(x, axis=-1)
     f = 63098.88 * x2 * x4 * x12 + 5441.5 * x2**2 * x12 + 115055.5 * x2**1.664 * x6 + 6172.27 * x2**2 * x6
@@ -56,7 +56,7 @@ def refrigeration_system(x: Array) -> tuple:
     variables=("wire diameter (in)", "coil diameter (in)", "active coils"),
     constraint_names=("deflection", "shear stress", "surge frequency", "outer diameter"),
 )
-def spring_1(x: Array) -> tuple:
+def spring_1(x: Array) -> Values:
     """Weight of a tension or compression spring, case 1."""
     d, c, n = namespace(x).unstack(x, axis=-1)
     g = [
@@ -79,7 +79,7 @@ def spring_1(x: Array) -> tuple:
     variables=("shell thickness (1/16 in)", "head thickness (1/16 in)", "radius (in)", "length (in)"),
     constraint_names=("shell thickness", "head thickness", "volume", "length"),
 )
-def pressure_vessel(x: Array) -> tuple:
+def pressure_vessel(x: Array) -> Values:
     """Cost of a pressure vessel."""
     x1, x2, radius, length = namespace(x).unstack(x, axis=-1)
     shell, head = 0.0625 * round_half_away(x1), 0.0625 * round_half_away(x2)
@@ -104,7 +104,7 @@ def pressure_vessel(x: Array) -> tuple:
     variables=("weld thickness (in)", "weld length (in)", "bar height (in)", "bar thickness (in)"),
     constraint_names=("shear stress", "bending stress", "weld within the bar", "deflection", "buckling load"),
 )
-def welded_beam(x: Array) -> tuple:
+def welded_beam(x: Array) -> Values:
     """Cost of a welded beam; inertia, deflection and buckling are the suite's, not the textbook's."""
     xp = namespace(x)
     weld, length, height, bar = xp.unstack(x, axis=-1)
@@ -132,7 +132,7 @@ def welded_beam(x: Array) -> tuple:
     source=MECHANICAL_SOURCE,
     variables=("length between stations (mi)", "compression ratio", "pipe diameter (in)", "x4"),
 )
-def gas_compressor(x: Array) -> tuple:
+def gas_compressor(x: Array) -> Values:
     """Yearly cost of gas transmission compressors."""
     x1, x2, x3, x4 = namespace(x).unstack(x, axis=-1)
     f = 8.61e5 * x1**0.5 * x2 * x3 ** (-2 / 3) * x4**-0.5 + 3.69e4 * x3 + 7.72e8 * x2**0.219 / x1 - 765.43e6 / x1
@@ -158,7 +158,7 @@ def gas_compressor(x: Array) -> tuple:
         "deflection from preload to full load",
     ),
 )
-def spring_2(x: Array) -> tuple:
+def spring_2(x: Array) -> Values:
     """Weight of a compression spring with wire from a list, case 2.
 
     The seventh inequality is 0 in exact arithmetic: its value, and now and then its sign, is rounding.
@@ -198,7 +198,7 @@ def spring_2(x: Array) -> tuple:
         "G3 at least 20",
     ),
 )
-def himmelblau(x: Array) -> tuple:
+def himmelblau(x: Array) -> Values:
     """Himmelblau's nonlinear problem."""
     x1, x2, x3, x4, x5 = namespace(x).unstack(x, axis=-1)
     f = 5.3578547 * x3**2 + 0.8356891 * x1 * x5 + 37.293239 * x1 - 40792.141

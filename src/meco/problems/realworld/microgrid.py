@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, look_up_tables
-from meco.problems.realworld.parts import expand_bounds, number_names
+from meco.problems.realworld.parts import Values, expand_bounds, number_names
 from meco.problems.realworld.power_flow import (
     DG_BUSES,
     bus_powers,
@@ -78,14 +78,14 @@ def _squared_mismatch(v: Array, current: Array, p: Array, q: Array) -> Array:
     source=POWER_SOURCE,
     variables=ISLAND,
 )
-def islanded_flow(x: Array) -> tuple:
+def islanded_flow(x: Array) -> Values:
     """Power flow of an islanded microgrid; f vanishes wherever the equalities hold."""
     v, current, p, q = _island_powers(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
     return _squared_mismatch(v, current, p, q), [], namespace(x).concat(current_mismatch(v, current, p, q), axis=-1)
 
 
 @problem("RC41", bounds=[(-1, 1)] * 74, best=0.0, counts=(0, 74), source=POWER_SOURCE, variables=VOLTAGES)
-def connected_flow(x: Array) -> tuple:
+def connected_flow(x: Array) -> Values:
     """Power flow of a grid-connected microgrid; f vanishes wherever the equalities hold."""
     xp = namespace(x)
     t = tabulate_feeder(x)
@@ -106,7 +106,7 @@ DROOP: dict[str, Any] = {
 
 
 @problem("RC42", best=0.077027102, **DROOP)
-def droop_active_loss(x: Array) -> tuple:
+def droop_active_loss(x: Array) -> Values:
     """Droop settings of an islanded microgrid, active loss."""
     xp = namespace(x)
     v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
@@ -114,7 +114,7 @@ def droop_active_loss(x: Array) -> tuple:
 
 
 @problem("RC43", best=0.07983597, **DROOP)
-def droop_reactive_loss(x: Array) -> tuple:
+def droop_reactive_loss(x: Array) -> Values:
     """Droop settings of an islanded microgrid, mean of active and reactive loss."""
     xp = namespace(x)
     v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])

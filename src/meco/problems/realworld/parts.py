@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from meco.core.arrays import Array, asarray_like, namespace
+
+Values = tuple[Array, Any, Any]  # f [...], then g and h: lists of [...], or arrays [..., p] and [..., q]
 
 
 def expand_numbers(text: str) -> Iterator[int]:

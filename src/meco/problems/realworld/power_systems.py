@@ -14,7 +14,7 @@ import numpy as np
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, look_up_tables
-from meco.problems.realworld.parts import number_names
+from meco.problems.realworld.parts import Values, number_names
 from meco.problems.realworld.power_flow import (
     DG_BUSES,
     admittance_matrix,
@@ -104,7 +104,7 @@ def tabulate_grid(tables: Tables) -> Tables:
     source=POWER_SOURCE,
     variables=(*bus_names(4, 30), *generator_names("P", "Q", buses=PHASE_BUSES)),
 )
-def phase_balancing(x: Array) -> tuple:
+def phase_balancing(x: Array) -> Values:
     """Unbalance at the transformer of a feeder with single-phase generators."""
     xp = namespace(x)
     t = tabulate_three_phase_feeder(x)
@@ -143,7 +143,7 @@ def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
     source=POWER_SOURCE,
     variables=(*bus_names(2, 38), *generator_names("P", buses=DG_BUSES)),
 )
-def generator_sizing(x: Array) -> tuple:
+def generator_sizing(x: Array) -> Values:
     """Active loss of a feeder with distributed generators to be sized."""
     active, _, h = _feeder_losses(x)
     return active, [], h
@@ -157,7 +157,7 @@ def generator_sizing(x: Array) -> tuple:
     source=POWER_SOURCE,
     variables=(*bus_names(2, 38), *generator_names("P", "Q", buses=DG_BUSES)),
 )
-def generator_and_capacitor_sizing(x: Array) -> tuple:
+def generator_and_capacitor_sizing(x: Array) -> Values:
     """Mean of active and reactive loss of a feeder with generators and capacitors to be sized."""
     active, reactive, h = _feeder_losses(x)
     return 0.5 * active + 0.5 * reactive, [], h
@@ -187,21 +187,21 @@ def _power_flow(x: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @problem("RC37", best=0.018593563, **OPF)
-def flow_active_loss(x: Array) -> tuple:
+def flow_active_loss(x: Array) -> Values:
     """Optimal power flow, active loss."""
     slack, p, _, h = _power_flow(x)
     return slack + namespace(x).sum(p, axis=-1), [], h
 
 
 @problem("RC38", best=2.7139366, **OPF)
-def flow_fuel_cost(x: Array) -> tuple:
+def flow_fuel_cost(x: Array) -> Values:
     """Optimal power flow, fuel cost."""
     _, _, cost, h = _power_flow(x)
     return cost, [], h
 
 
 @problem("RC39", best=2.7515909, **OPF)
-def flow_loss_and_fuel_cost(x: Array) -> tuple:
+def flow_loss_and_fuel_cost(x: Array) -> Values:
     """Optimal power flow, active loss and fuel cost."""
     xp = namespace(x)
     slack, _, cost, h = _power_flow(x)

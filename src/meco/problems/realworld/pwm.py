@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import Problem
-from meco.problems.realworld.parts import number_names
+from meco.problems.realworld.parts import Values, number_names
 
 # orders of the harmonics that count; the suite leaves out 89
 HARMONICS = np.array([k for k in range(5, 98) if k % 2 and k % 3 and k != 89], dtype=float)
@@ -21,7 +21,7 @@ def make_modulation_problem(name: str, levels: int, sources: int, depth: float, 
     fixed = Constants(sign=sign, harmonics=HARMONICS[:, None], weights=HARMONICS**-4)
     scale = sources * math.sqrt(float(np.sum(HARMONICS**-4)))
 
-    def distortion(x: Array) -> tuple:
+    def distortion(x: Array) -> Values:
         """Distortion of the harmonics, and the switching angles in their order."""
         xp = namespace(x)
         c = fixed.on(x)

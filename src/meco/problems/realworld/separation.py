@@ -5,7 +5,7 @@ from __future__ import annotations
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.chemical import CHEMICAL_SOURCE
-from meco.problems.realworld.parts import expand_bounds, number_names
+from meco.problems.realworld.parts import Values, expand_bounds, number_names
 
 
 def flow_balances(v: tuple) -> list[Array]:
@@ -35,7 +35,7 @@ def flow_balances(v: tuple) -> list[Array]:
     source=CHEMICAL_SOURCE,
     variables=(*number_names("flow {}", 1, 20), *number_names("fraction {}", 21, 38)),
 )
-def blending_pooling_separation(x: Array) -> tuple:
+def blending_pooling_separation(x: Array) -> Values:
     """Blending, pooling and separation."""
     v = (None, *namespace(x).unstack(x, axis=-1))  # counted from 1
     f = 0.9979 + 0.00432 * v[5] + 0.01517 * v[13]
@@ -83,7 +83,7 @@ def blending_pooling_separation(x: Array) -> tuple:
     counts=(0, 38),
     source=CHEMICAL_SOURCE,
 )
-def nonsharp_separation(x: Array) -> tuple:
+def nonsharp_separation(x: Array) -> Values:
     """Nonsharp separation of propane, isobutane and n-butane."""
     v = (None, *namespace(x).unstack(x, axis=-1))  # counted from 1
     first = -0.0139904 + 0.0093514 * v[24] + 0.0077308 * v[28] - 0.0005719 * v[33] + 0.0042656 * v[34]

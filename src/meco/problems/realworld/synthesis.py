@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.parts import expand_bounds, integer_mask
+from meco.problems.realworld.parts import Values, expand_bounds, integer_mask
 
 SOURCE = "Kumar et al. 2020, process synthesis and design"
 CHOICE = (-0.51, 1.49)
@@ -22,7 +22,7 @@ CHOICE = (-0.51, 1.49)
     source=SOURCE,
     integrality=integer_mask(2, "2"),
 )
-def process_synthesis_a(x: Array) -> tuple:
+def process_synthesis_a(x: Array) -> Values:
     """Process synthesis A."""
     x1, y = x[..., 0], round_half_away(x[..., 1])
     return 2 * x1 + y, [1.25 - x1**2 - y, x1 + y - 1.6], []
@@ -36,7 +36,7 @@ def process_synthesis_a(x: Array) -> tuple:
     source=SOURCE,
     integrality=integer_mask(3, "3"),
 )
-def process_synthesis_and_design(x: Array) -> tuple:
+def process_synthesis_and_design(x: Array) -> Values:
     """Process synthesis and design."""
     x1, x2, y = x[..., 0], x[..., 1], round_half_away(x[..., 2])
     return -y + 2 * x1 + x2, [-x1 + x2 + y], [x1 - 2 * namespace(x).exp(-x2)]
@@ -50,7 +50,7 @@ def process_synthesis_and_design(x: Array) -> tuple:
     source=SOURCE,
     integrality=integer_mask(3, "3"),
 )
-def process_flow_sheeting(x: Array) -> tuple:
+def process_flow_sheeting(x: Array) -> Values:
     """Process flow sheeting."""
     x1, x2, y = x[..., 0], x[..., 1], round_half_away(x[..., 2])
     f = -0.7 * y + 5 * (x1 - 0.5) ** 2 + 0.8
@@ -74,7 +74,7 @@ def process_flow_sheeting(x: Array) -> tuple:
         "total feed",
     ),
 )
-def two_reactors(x: Array) -> tuple:
+def two_reactors(x: Array) -> Values:
     """Choice between two reactors."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6, x7 = xp.unstack(x, axis=-1)
@@ -95,7 +95,7 @@ def two_reactors(x: Array) -> tuple:
     source=SOURCE,
     integrality=integer_mask(7, "4-7"),
 )
-def process_synthesis_b(x: Array) -> tuple:
+def process_synthesis_b(x: Array) -> Values:
     """Process synthesis B; the exponent 22 is the suite's."""
     xp = namespace(x)
     x1, x2, x3 = x[..., 0], x[..., 1], x[..., 2]
@@ -124,7 +124,7 @@ def process_synthesis_b(x: Array) -> tuple:
     source=f"{SOURCE}; best known rounded in the guidelines, 26887.42 in the result files",
     integrality=integer_mask(5, "4-5"),
 )
-def process_design(x: Array) -> tuple:
+def process_design(x: Array) -> Values:
     """Process design."""
     xp = namespace(x)
     x1, x2, x3 = x[..., 0], x[..., 1], x[..., 2]
@@ -160,7 +160,7 @@ def process_design(x: Array) -> tuple:
         "batch size of product B (kg)",
     ),
 )
-def batch_plant(x: Array) -> tuple:
+def batch_plant(x: Array) -> Values:
     """Cost of a multi-product batch plant."""
     xp = namespace(x)
     n1, n2, n3 = xp.unstack(round_half_away(x[..., :3]), axis=-1)

@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import number_names, read_only_point
+from meco.problems.realworld.parts import Values, number_names, read_only_point
 
 YOUNG, DENSITY, ADDED_MASS = 6.98e10, 2770.0, 454.0  # N/m2, kg/m3, kg
 NODES = np.array([(18.288, 9.144), (18.288, 0), (9.144, 9.144), (9.144, 0), (0, 9.144), (0, 0)])  # m
@@ -28,7 +28,7 @@ FREE = 8  # degrees of freedom of nodes 1-4; nodes 5 and 6 are fixed
     variables=("area of the outer bars (cm2)", "area of the middle bar (cm2)"),
     constraint_names=("stress in bar 1", "stress in bar 2", "stress in bar 3"),
 )
-def three_bar_truss(x: Array) -> tuple:
+def three_bar_truss(x: Array) -> Values:
     """Volume of a three-bar truss under a 2 kN/cm2 stress limit; without outer bars the stress is infinite."""
     a, b = x[..., 0], x[..., 1]
     root, load, limit, length = math.sqrt(2), 2.0, 2.0, 100.0
@@ -92,7 +92,7 @@ def _natural_frequencies(areas: Array) -> Array:
     variables=number_names("area of bar {} (m2)", 1, 10),
     constraint_names=("first frequency at least 7 Hz", "second at least 15 Hz", "third at least 20 Hz"),
 )
-def ten_bar_truss(x: Array) -> tuple:
+def ten_bar_truss(x: Array) -> Values:
     """Weight of a ten-bar truss with limits on its three lowest natural frequencies."""
     frequency = _natural_frequencies(x)
     f = DENSITY * namespace(x).sum(_bar_matrices().on(x)["lengths"] * x, axis=-1)

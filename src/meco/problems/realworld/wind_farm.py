@@ -8,6 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
+from meco.problems.realworld.parts import Values
 
 TURBINES = 15
 ROTOR, SPREAD = 40.0, 0.01  # rotor radius in m, growth of the wake per metre
@@ -48,7 +49,7 @@ _POWER = Constants(
     variables=tuple(f"{axis} of turbine {i} (m)" for i in range(1, 16) for axis in "xy"),
     constraint_names=tuple(f"turbines {i + 1} and {j + 1} apart" for i, j in zip(_FIRST, _SECOND)),
 )
-def wind_farm(x: Array) -> tuple:
+def wind_farm(x: Array) -> Values:
     """Mean power of fifteen turbines in each other's wakes, with the sign turned.
 
     The last turbine has no distance constraint in the suite, and a rotor that touches a wake is

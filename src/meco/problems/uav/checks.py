@@ -75,7 +75,7 @@ def read_parameters(value: Any, label: str) -> Parameters:
     for key, number in value.items():
         if key not in known:
             raise InvalidInput(f"{label}: {UnknownName('mission parameter', key, known)}")
-        wanted, fits = _allowed_range(key)
+        wanted, fits = _describe_allowed_range(key)
         if not (_is_number(number) and np.isfinite(number) and fits(number)):
             raise InvalidInput(f"{label}.{key} must be {wanted}; got {_shorten(number)}")
     return Parameters(**{key: float(number) for key, number in value.items()})
@@ -108,7 +108,7 @@ def _find_faults(mission: Mission) -> Iterator[tuple[str, str]]:
         if not (0 <= x <= width and 0 <= y <= height):
             yield label, f"is outside the area of {width:g} x {height:g} m; got ({x:g}, {y:g})"
     for label, point in (("start", mission.start), ("end", mission.end)):
-        for obstacle in obstacles_around(mission, point):
+        for obstacle in find_obstacles_around(mission, point):
             yield label, f"({point[0]:g}, {point[1]:g}) is inside {obstacle}; it must lie in free air"
 
 
@@ -134,7 +134,7 @@ def _find_polygon_faults(ring: np.ndarray) -> Iterator[str]:
         yield "has no area"
 
 
-def obstacles_around(mission: Mission, point: np.ndarray) -> Iterator[str]:
+def find_obstacles_around(mission: Mission, point: np.ndarray) -> Iterator[str]:
     """The obstacles, by name, that have the point in their interior."""
     x, y = point
     for i, (x0, y0, x1, y1) in enumerate(mission.rectangles):
@@ -175,7 +175,7 @@ def _cross_product(u: np.ndarray, v: np.ndarray) -> Any:
     return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
-def _allowed_range(key: str) -> tuple[str, Any]:
+def _describe_allowed_range(key: str) -> tuple[str, Any]:
     """What the parameter `key` may be, in words and as a test of a number."""
     if key == "alpha":
         return "a number from 0 to 1", lambda v: 0 <= v <= 1

@@ -64,7 +64,7 @@ def route_corners(x: Array, start: Array, end: Array) -> Array:
     return xp.concat([ends[0], points, ends[1]], axis=-2)
 
 
-def mission_formula(
+def make_mission_formula(
     start: Any, end: Any, sensors: Any, obstacles: Obstacles, parameters: Parameters | None = None
 ) -> Formula:
     """Flying and hovering time under bandwidth, data and collision constraints.

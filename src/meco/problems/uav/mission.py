@@ -25,7 +25,7 @@ from meco.problems.uav.flight_model import (
     Parameters,
     constraint_names,
     data_rates,
-    mission_formula,
+    make_mission_formula,
     route_corners,
     variable_names,
 )
@@ -126,7 +126,7 @@ class Mission:
             upper,
             n_ineq=HOVER_POINTS + len(self.sensors),
             n_eq=1,
-            formula=mission_formula(self.start, self.end, self.sensors, self.obstacles, self.parameters),
+            formula=make_mission_formula(self.start, self.end, self.sensors, self.obstacles, self.parameters),
             title=self.description or "Collecting sensor data with an unmanned aerial vehicle",
             source="MeCO paper, supplement, UAV experiment; the map is our own",
             best_known=self.best_known,
@@ -145,12 +145,12 @@ class Mission:
 
     def plot(self, x: Any = None, path: Any = None) -> Figure:
         """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
-        from meco.figures.mission_figure import mission_figure
+        from meco.figures.mission_figure import make_mission_figure
 
         flight = None if x is None else np.asarray(x, dtype=np.float64)
         if flight is not None and flight.shape != (MISSION_DIM,):
             raise InvalidInput(f"{self.name}: a flight to draw has {MISSION_DIM} numbers; got shape {flight.shape}")
-        figure = mission_figure(self, flight)
+        figure = make_mission_figure(self, flight)
         if path is not None:
             figure.save(path)
         return figure

@@ -72,14 +72,14 @@ class Answer(NamedTuple):
     errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
 
 
-def failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
+def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
     """The answer of a call that gave no numbers."""
     return Answer(np.nan, fault=fault, reason=reason, cause=cause)
 
 
-def raised_answer(error: BaseException) -> Answer:
+def make_raised_answer(error: BaseException) -> Answer:
     """The answer of a call that raised."""
-    answer = failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
+    answer = make_failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
     return answer._replace(where=_describe_line(error.__traceback__))
 
 
@@ -106,13 +106,13 @@ def read_answer(value: Any) -> Answer:
         if scalar.size != 1:
             raise Unreadable(f"f must be one number, not {scalar.size}")
         (g, g_names), (h, h_names) = _read_named(g), _read_named(h)
-        errors = NO_VALUES if (told := _told_errors(value)) is None else read_errors(told, (*g_names, *h_names))
+        errors = NO_VALUES if (told := _read_told_errors(value)) is None else read_errors(told, (*g_names, *h_names))
     except Exception as error:  # whatever an unknown object does when it is read
-        return _unreadable_answer(value, error)
+        return _make_unreadable_answer(value, error)
     return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, errors=errors))
 
 
-def _told_errors(value: Any) -> Any:
+def _read_told_errors(value: Any) -> Any:
     """What an answer says of its standard errors; None where it says nothing."""
     return value.get("se") if isinstance(value, Mapping) else None
 
@@ -135,10 +135,10 @@ def read_errors(told: Any, names: Sequence[str]) -> np.ndarray:
     return found
 
 
-def _unreadable_answer(value: Any, error: Exception) -> Answer:
+def _make_unreadable_answer(value: Any, error: Exception) -> Answer:
     """The answer of a call that returned something else than f, g and h."""
     hint = "is a return missing?" if value is None else _shorten(error, str)
-    return failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({hint})")
+    return make_failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({hint})")
 
 
 def read_rows(value: Any, count: int) -> list[Answer]:
@@ -150,11 +150,11 @@ def read_rows(value: Any, count: int) -> list[Answer]:
             raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
         (g, g_names), (h, h_names) = _read_named_rows(g, count), _read_named_rows(h, count)
         errors = [NO_VALUES] * count
-        if (told := _told_errors(value)) is not None:
+        if (told := _read_told_errors(value)) is not None:
             names = (*g_names, *h_names)
             errors = [read_errors(row, names) for row in _split_error_rows(told, count)]
     except Exception as error:
-        return [_unreadable_answer(value, error)] * count
+        return [_make_unreadable_answer(value, error)] * count
     return [
         check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names, errors=errors[i])) for i in range(count)
     ]
@@ -176,13 +176,13 @@ def check_finite(answer: Answer) -> Answer:
     """
     for where, values in (("f", (answer.f,)), ("g", answer.g.tolist()), ("h", answer.h.tolist())):
         if not all(map(math.isfinite, values)):
-            if answer.fault in (Fault.NONE, Fault.NOT_FINITE) and _says_why(answer):
+            if answer.fault in (Fault.NONE, Fault.NOT_FINITE) and _is_partial_answer(answer):
                 return answer._replace(fault=Fault.NONE, reason="")
             return answer._replace(fault=Fault.NOT_FINITE, reason=f"{where} is not finite")
     return answer
 
 
-def _says_why(answer: Answer) -> bool:
+def _is_partial_answer(answer: Answer) -> bool:
     """Whether an answer with gaps has a constraint that is violated, and no infinite number."""
     if math.isinf(answer.f) or np.isinf(answer.g).any() or np.isinf(answer.h).any():
         return False

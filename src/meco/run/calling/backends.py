@@ -14,7 +14,7 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.options import Workers
-from meco.run.calling.answers import Answer, Fault, failed_answer
+from meco.run.calling.answers import Answer, Fault, make_failed_answer
 from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend, Stopping, StopRun
 from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool
@@ -26,15 +26,15 @@ def choose_backend(workers: Workers, call: Call, max_points: int | None = None) 
     """The backend that the workers ask for: processes, an executor (given at most max_points at once), or a map."""
     n, timeout = workers.n, workers.timeout
     if hasattr(n, "submit"):
-        packed = _pack_call(call, timeout, isinstance(n, ProcessPoolExecutor))
+        packed = _pack_call(call, timeout, pickles=isinstance(n, ProcessPoolExecutor))
         return ExecutorBackend(n, packed, timeout, sys.maxsize if max_points is None else max_points)
     if callable(n):
-        return MapBackend(n, _pack_call(call, timeout, _crosses_processes(n)))
+        return MapBackend(n, _pack_call(call, timeout, pickles=_crosses_processes(n)))
     killable = timeout is not None or getattr(call.fun, "isolated", False)
     return WorkerPool(call, n, timeout) if n > 1 or killable else SerialBackend(call)
 
 
-def _pack_call(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
+def _pack_call(call: Call, timeout: float | None, *, pickles: bool) -> Callable[..., Any]:
     """The call as workers get it: killable where there is a timeout, pickled here where their library would not."""
     timed = call if timeout is None else TimedCall(call, timeout)
     return PickledCall(timed) if pickles else timed  # other libraries know best how to send a function
@@ -59,7 +59,7 @@ class MapBackend:
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         """Answers of all jobs, which go to the map together."""
-        stopping.check()
+        stopping.raise_if_over()
         open_jobs = dict(enumerate(jobs))
         if not open_jobs:
             return
@@ -72,7 +72,7 @@ class MapBackend:
             if job is None or len(found[1]) != len(job.points):
                 raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
             yield found
-            stopping.check()
+            stopping.raise_if_over()
         if open_jobs:
             raise StopRun("workers", f"the map returned {count - len(open_jobs)} of {count} results")
 
@@ -118,7 +118,7 @@ class ExecutorBackend:
                 if ended is None:
                     for lost in list(futures):
                         futures.pop(lost).cancel()
-                        yield lost, *_lost_answers(given.pop(lost), "the executor lost it")
+                        yield lost, *_make_lost_answers(given.pop(lost), "the executor lost it")
                 elif ended in futures:
                     yield ended, *self._answers_of(futures.pop(ended), given.pop(ended))
         finally:
@@ -129,7 +129,7 @@ class ExecutorBackend:
         """The next finished future, or None when all are lost; waited for in short steps so that a signal is heard."""
         until = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            stopping.check()
+            stopping.raise_if_over()
             try:
                 return done.get(timeout=stopping.longest_wait(until))
             except Empty:
@@ -151,7 +151,7 @@ class ExecutorBackend:
             return (
                 (answers, spent)
                 if len(answers) == len(job.points)
-                else _lost_answers(job, "it gave another call's answer")
+                else _make_lost_answers(job, "it gave another call's answer")
             )
         except BrokenExecutor as error:
             raise StopRun("workers", f"the executor broke: {error}") from error
@@ -161,12 +161,12 @@ class ExecutorBackend:
                 "level of a module, or pass workers=N or a ThreadPoolExecutor"
             ) from error
         except (Exception, CancelledError) as error:
-            return _lost_answers(job, f"{type(error).__name__}: {error}")
+            return _make_lost_answers(job, f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Nothing to end: the workers stay their owner's."""
 
 
-def _lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:
+def _make_lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:
     """What a job counts for whose worker or answer is gone."""
-    return [failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0
+    return [make_failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

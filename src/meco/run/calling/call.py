@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.run.calling.answers import Answer, Fault, check_finite, raised_answer, read_answer, read_rows
+from meco.run.calling.answers import Answer, Fault, check_finite, make_raised_answer, read_answer, read_rows
 
 if TYPE_CHECKING:
     from meco.variables import Variables
@@ -47,7 +47,7 @@ class Call:
                 value = self.fun(given, number) if self.numbered else self.fun(given)
                 answers = self._read_points(value, points) if self.vectorized else [self._read_point(value, points[0])]
         except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
-            answers = [raised_answer(error)] * len(points)
+            answers = [make_raised_answer(error)] * len(points)
         finally:
             if os.getpid() != me:
                 os._exit(0)
@@ -55,13 +55,13 @@ class Call:
 
     def _read_point(self, value: Any, x: np.ndarray) -> Answer:
         """The answer of a function of one point x [D], with the separate constraints there."""
-        answer = self._locate(read_answer(value))
+        answer = self._add_location(read_answer(value))
         if not self.constraints or answer.fault not in (Fault.NONE, Fault.NOT_FINITE):
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
         return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
-    def _locate(self, answer: Answer) -> Answer:
+    def _add_location(self, answer: Answer) -> Answer:
         """The answer, with the place of the function where what it returned cannot be read."""
         code = getattr(getattr(self.fun, "fun", self.fun), "__code__", None)
         if answer.fault is not Fault.MALFORMED or code is None:
@@ -70,7 +70,7 @@ class Call:
 
     def _read_points(self, value: Any, points: np.ndarray) -> list[Answer]:
         """The answers of a vectorized function of rows of points, with the separate constraints there."""
-        answers = [self._locate(answer) for answer in read_rows(value, len(points))]
+        answers = [self._add_location(answer) for answer in read_rows(value, len(points))]
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
         parts = [constraint(points.copy()) for constraint in self.constraints]

@@ -76,17 +76,17 @@ class Stopping:
         """Whether a signal came."""
         return self._interrupted()
 
-    def check(self) -> None:
+    def raise_if_over(self) -> None:
         """Raise StopRun, with the reason noted, when the time is over or a signal came."""
         late = self.deadline is not None and time.monotonic() >= self.deadline
         if late or self.interrupted:
             self.note_reason("max_time" if late else "interrupt")
             raise StopRun(self.reason or "interrupt")
 
-    def check_clock(self) -> None:
+    def raise_if_late(self) -> None:
         """Raise StopRun when the time is over; a signal lets what is at hand be finished."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            self.check()
+            self.raise_if_over()
 
     def longest_wait(self, until: float | None = None) -> float:
         """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
@@ -128,7 +128,7 @@ class Stopping:
         result() is called only where there is a callback.
         """
         with suppress(StopRun):
-            self.check()
+            self.raise_if_over()
         if self.stop.converged and np.all(converged()):
             self.note_reason("converged")
         if self.callback is not None and self.reason is None:
@@ -182,7 +182,7 @@ class SerialBackend:
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         """Answers of each job before the next is begun."""
         for index, job in enumerate(jobs):
-            stopping.check()
+            stopping.raise_if_over()
             yield index, *self.call(job.number, job.points)
 
     def close(self) -> None:
@@ -234,7 +234,9 @@ class Caller:
         while todo:
             numbers = self._plan_calls(len(todo), attempt)
             try:
-                chunks = self._group_points([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
+                chunks = self._group_points(
+                    [k for k, n in zip(todo, numbers) if not self.log.replay_answer(n, points[k])]
+                )
                 at = dict(zip(todo, numbers))
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
                 self._watch_until(numbers.stop)
@@ -298,12 +300,14 @@ class Caller:
             return
         if all(answer.fault is Fault.MALFORMED for answer in every):
             hint = ROWS_HINT if self.vectorized else RETURN_HINT
-            self._refuse(f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], f"; {hint}")
+            self._end_with_error(
+                f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], f"; {hint}"
+            )
         if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
             reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
-            self._refuse(f"the first {calls} calls of fun all raised {reason}", answers[0], f"; {START_HINT}")
+            self._end_with_error(f"the first {calls} calls of fun all raised {reason}", answers[0], f"; {START_HINT}")
 
-    def _refuse(self, said: str, answer: Answer, hint: str = "") -> None:
+    def _end_with_error(self, said: str, answer: Answer, hint: str = "") -> None:
         """End the run with the error that fun makes at every call."""
         place = f", {answer.where}" if answer.where else ""
         advice = option = f'{hint}; on_error="penalize" goes on regardless'

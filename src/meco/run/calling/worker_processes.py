@@ -25,7 +25,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.options import Stop
-from meco.run.calling.answers import Answer, Fault, failed_answer
+from meco.run.calling.answers import Answer, Fault, make_failed_answer
 from meco.run.calling.caller import CallJob, Stopping
 
 PARENT_CHECK_SECONDS = 0.5  # seconds between a worker's looks at whether its parent still lives
@@ -76,7 +76,7 @@ class Worker:
         self.process.join()
         self.pipe.close()
 
-    def dismiss(self) -> None:
+    def end_when_idle(self) -> None:
         """Let an idle process end by itself."""
         with suppress(OSError):
             self.pipe.send(None)
@@ -149,16 +149,16 @@ class WorkerPool:
         try:
             while more or busy:
                 if not busy:
-                    stopping.check()
+                    stopping.raise_if_over()
                 while more and len(busy) < self.count and not stopping.interrupted:
                     job = next(waiting, None)  # made only now, where jobs are made one by one
                     more = job is not None
-                    busy += [] if job is None else [self._assign(*job)]
+                    busy += [] if job is None else [self._assign_job(*job)]
                 if not busy:
                     continue
                 self._wait_for_workers(busy, stopping)
                 for worker in list(busy):
-                    found = self._collect(worker)
+                    found = self._collect_answers(worker)
                     if found is not None:
                         busy.remove(worker)
                         yield worker.index, *found
@@ -166,7 +166,7 @@ class WorkerPool:
             for worker in busy:
                 worker.kill()
 
-    def _assign(self, index: int, job: CallJob) -> Worker:
+    def _assign_job(self, index: int, job: CallJob) -> Worker:
         """A worker at work; one that died while idle is replaced."""
         while True:
             worker = self.idle.pop() if self.idle else Worker(self.call)
@@ -182,9 +182,9 @@ class WorkerPool:
         wait(
             [w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.longest_wait(min(ends, default=None))
         )
-        stopping.check_clock()
+        stopping.raise_if_late()
 
-    def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
+    def _collect_answers(self, worker: Worker) -> tuple[list[Answer], float] | None:
         """What a worker has to say by now; None while it is still at work."""
         if worker.pipe.poll() or not worker.process.is_alive():
             found = worker.receive()
@@ -193,10 +193,12 @@ class WorkerPool:
                 return found
             worker.kill()
             code = worker.process.exitcode
-            return [failed_answer(Fault.WORKER_LOST, f"the worker process ended with code {code}")] * worker.size, 0.0
+            return [
+                make_failed_answer(Fault.WORKER_LOST, f"the worker process ended with code {code}")
+            ] * worker.size, 0.0
         if worker.until is not None and time.monotonic() >= worker.until:
             worker.kill()
-            return [failed_answer(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
+            return [make_failed_answer(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
                 self.timeout or 0
             )
         return None
@@ -204,7 +206,7 @@ class WorkerPool:
     def close(self) -> None:
         """End the workers."""
         while self.idle:
-            self.idle.pop().dismiss()
+            self.idle.pop().end_when_idle()
 
 
 class TimedCall:
@@ -246,7 +248,7 @@ class PickledCall:
         try:
             call = unpack_call(self.content)
         except Exception as error:
-            return [failed_answer(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
+            return [make_failed_answer(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
         return call(number, points)
 
 

@@ -62,9 +62,9 @@ RUN_JSON_FORM: dict[str, Any] = {
 }
 
 
-def write_run_json(path: Path, run_json: dict[str, Any], fsync: bool = False) -> None:
+def write_run_json(path: Path, run_json: dict[str, Any], *, fsync: bool = False) -> None:
     """Write run.json."""
-    write_json(path / "run.json", run_json, fsync)
+    write_json(path / "run.json", run_json, fsync=fsync)
 
 
 def read_run_json(path: Path) -> dict[str, Any] | None:
@@ -85,7 +85,7 @@ def read_run_json(path: Path) -> dict[str, Any] | None:
     return run_json
 
 
-def folder_fingerprint(path: Path) -> str:
+def fingerprint_folder(path: Path) -> str:
     """What tells this folder on this machine from a copy of it elsewhere, which may come from a stranger."""
     there = path.resolve()
     return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
@@ -107,7 +107,7 @@ def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", run_json)
     log = EvaluationLog(run_json["inputs"]["budget"], len(run_json["inputs"]["tolerances"]["names"]) or None)
-    for batch in _group_batches(found.entries, bool(run_json["inputs"].get("asynchronous"))):
+    for batch in _group_batches(found.entries, asynchronous=bool(run_json["inputs"].get("asynchronous"))):
         with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
             replay_batch(log, batch)
     if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
@@ -115,7 +115,7 @@ def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
     return RecordedRun(run_json, log, found.damaged)
 
 
-def _group_batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:
+def _group_batches(entries: Iterable[Entry], *, asynchronous: bool) -> Iterator[Iterable[Entry]]:
     """Answers that a run was told together: those of a batch of calls, or each by itself, in the order recorded."""
     if asynchronous:
         return ([entry] for entry in entries)

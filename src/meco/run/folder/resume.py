@@ -15,7 +15,7 @@ from meco.run.folder.search_state import (
     SearchState,
     can_save_search,
     capture_search,
-    fingerprint,
+    fingerprint_inputs,
     make_record,
     restore_search,
     unpack_state,
@@ -65,7 +65,7 @@ def resume_search(session: Session, content: bytes) -> ResumedSearch | None:
 def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     """The saved state, where it is one of this very run."""
     state = unpack_state(content)
-    return state if state is not None and state.fingerprint == _session_fingerprint(session) else None
+    return state if state is not None and state.fingerprint == _fingerprint_session(session) else None
 
 
 def pack_search(session: Session, covered: int, answers_digest: str, batch: int = 0) -> bytes | None:
@@ -76,11 +76,11 @@ def pack_search(session: Session, covered: int, answers_digest: str, batch: int 
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)
     if record is None:
         return None
-    content = SearchState(record, covered, session.nit, batch, _session_fingerprint(session), answers_digest).pack()
+    content = SearchState(record, covered, session.nit, batch, _fingerprint_session(session), answers_digest).to_bytes()
     return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 
-def _session_fingerprint(session: Session) -> str:
+def _fingerprint_session(session: Session) -> str:
     """What a saved state of this session must carry: the fingerprint of its recorded inputs, whatever the budget."""
     assert session.folder is not None
-    return fingerprint(session.folder.run_json["inputs"] | {"budget": 0})
+    return fingerprint_inputs(session.folder.run_json["inputs"] | {"budget": 0})

@@ -28,7 +28,7 @@ from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
 from meco.run.calling.blas_threads import count_blas_threads
-from meco.run.folder.reader import folder_fingerprint, read_run_json, write_run_json
+from meco.run.folder.reader import fingerprint_folder, read_run_json, write_run_json
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import FORMAT, LogContent, LogFile, read_log, write_log
@@ -53,7 +53,7 @@ class RunFolder:
         self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
         log = self._read_or_repair_log(path / "evals.bin")
-        self.log_file = LogFile(path / "evals.bin", log.names, fsync)
+        self.log_file = LogFile(path / "evals.bin", log.names, fsync=fsync)
         self.recorded = log.entries  # what an interrupted run was told
         self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
         self._logged = list(log.entries)  # the same as they came, should the file be removed
@@ -84,10 +84,10 @@ class RunFolder:
             if run_json is None:
                 run_json = {
                     "format": FORMAT, "versions": library_versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": folder_fingerprint(path),
+                    "inputs": inputs, "source": source, "place": fingerprint_folder(path),
                     "threads": count_blas_threads(),
                 }  # fmt: skip
-                write_run_json(path, run_json, checkpoint.fsync)
+                write_run_json(path, run_json, fsync=checkpoint.fsync)
             elif not checkpoint.resume:
                 held = f"{path} holds a run already"
                 raise InvalidInput(
@@ -112,7 +112,7 @@ class RunFolder:
             f"the log {path} was damaged: what was in {log.damaged} places of it is dropped, "
             f"{len(log.entries)} are intact"
         )
-        write_log(path, log.entries, self.fsync)
+        write_log(path, log.entries, fsync=self.fsync)
         return read_log(path)
 
     def _extend_budget(self, budget: int) -> None:
@@ -134,7 +134,7 @@ class RunFolder:
                     (self.path / name).unlink(missing_ok=True)
             self.run_json["inputs"]["budget"] = budget
             self.run_json["extended_at"] = told
-            write_run_json(self.path, self.run_json, self.fsync)
+            write_run_json(self.path, self.run_json, fsync=self.fsync)
 
     @property
     def extended_at(self) -> int:
@@ -157,7 +157,7 @@ class RunFolder:
         if changed and now not in others and len(self.recorded) < self.run_json["inputs"]["budget"]:
             self.run_json["other_threads"] = [*others, now]
             with self._guard_writing():
-                write_run_json(self.path, self.run_json, self.fsync)
+                write_run_json(self.path, self.run_json, fsync=self.fsync)
         with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
         return (
             f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and {with_others}: "
@@ -194,7 +194,7 @@ class RunFolder:
         with self._guard_writing():
             self._trace.note_if_due(nfev, trace)
 
-    def save_generation(self, pack_state: Callable[[], bytes | None], force: bool = False) -> None:
+    def save_generation(self, pack_state: Callable[[], bytes | None], *, force: bool = False) -> None:
         """Write everything so far, and the state of the search where that is due or forced."""
         self.put_back_removed_files()
         with self._guard_writing():
@@ -219,7 +219,7 @@ class RunFolder:
                 self.log_file.rewrite(self._logged)
             if not (self.path / "run.json").exists():
                 lost.append("run.json")
-                write_run_json(self.path, self.run_json, self.fsync)
+                write_run_json(self.path, self.run_json, fsync=self.fsync)
         for name in lost:
             self.late_notes.append(
                 f"the file {name} was removed from {self.path} while the run went on, and was written again"
@@ -241,7 +241,7 @@ class RunFolder:
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
                 self.log_order = sorted(entries)
                 self.log_file.rewrite(entries[n] for n in self.log_order)
-            write_json(self.path / "result.json", result, self.fsync)
+            write_json(self.path / "result.json", result, fsync=self.fsync)
 
     def _guard_writing(self) -> WriteGuard:
         """Around everything that is written."""

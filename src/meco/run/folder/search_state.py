@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.capabilities import SavedState, offered
+from meco.core.capabilities import SavedState, find_capability
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import DoesNotFit, Record, capture, flatten, restore
+from meco.core.memory import DoesNotFit, Record, capture_state, flatten_state, restore_state
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_TENSORS_BYTES, pack_tensors, parse_tensors
 from meco.methods import METHODS
@@ -40,7 +40,7 @@ class SearchState(NamedTuple):
     fingerprint: str  # digest of what the search depends on: the inputs, and the versions of libraries
     answers: str  # digest of the answers that it was told
 
-    def pack(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """One block of bytes under a digest: the safetensors layout."""
         facts = {key: str(value) for key, value in self._asdict().items() if key != "record"}
         content = pack_tensors(self.record, facts, exact=True)
@@ -62,7 +62,7 @@ def unpack_state(content: bytes) -> SearchState | None:
         return None
 
 
-def fingerprint(inputs: Mapping[str, Any]) -> str:
+def fingerprint_inputs(inputs: Mapping[str, Any]) -> str:
     """A digest of all that a search depends on beside its answers: a saved state of another one is not used."""
     text = json.dumps([inputs, library_versions()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
@@ -73,16 +73,16 @@ def fingerprint(inputs: Mapping[str, Any]) -> str:
 
 def capture_search(loop: Loop) -> Any:
     """What the search knows between a tell and the next ask, without copies; None where that cannot be saved."""
-    saved = offered(loop.engine, SavedState)
+    saved = find_capability(loop.engine, SavedState)
     if saved is None:
         return None
-    return capture({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
+    return capture_state({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
 
 
 def make_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
     """The same as arrays, with the trace of so many generations; None where something in it is no array."""
     try:
-        record = flatten(memory)
+        record = flatten_state(memory)
     except (DoesNotFit, TypeError, ValueError):
         return None
     trace = evaluator.history.collect_trace()
@@ -113,12 +113,12 @@ def restore_search(request: Request, log: EvaluationLog, record: Record, call: P
     trace = {name.removeprefix(TRACE): rows for name, rows in record.items() if name.startswith(TRACE)}
     _check_trace(trace, evaluator.history.collect_trace())
     rest = {name: rows for name, rows in record.items() if not name.startswith(TRACE)}
-    saved = offered(engine, SavedState)
+    saved = find_capability(engine, SavedState)
     assert saved is not None
-    restore({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
+    restore_state({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
     evaluator.history.replace_trace(trace)
     source: Any = evaluator.source  # a FunctionSource, as make_search gave it
-    return Loop(engine, evaluator.on_source(source.with_call(call)))
+    return Loop(engine, evaluator.with_source(source.with_call(call)))
 
 
 def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:

@@ -77,7 +77,7 @@ class ConstraintVote:
         """What the constraints should be by now, given those agreed on; None where there is nothing new to say."""
         return self.overruling_majority(counts, entries) if self.confirmed else self._find_majority(self._votes)
 
-    def confirm(self) -> None:
+    def mark_confirmed(self) -> None:
         """Let what was agreed on stand until it is overruled."""
         self._early_answers, self.confirmed = {}, True
 
@@ -149,7 +149,7 @@ def _join_names(votes: list[Entry]) -> ConstraintLayout | None:
         return None
     widest = sorted(votes, key=lambda e: (-(e.g.size + e.h.size), e.number))
     narrow = [e for e in votes if e.g.size + e.h.size < widest[0].g.size + widest[0].h.size]
-    if not narrow or not all(e.says_why for e in narrow):
+    if not narrow or not all(e.violates_a_constraint for e in narrow):
         return None
     g_names = tuple(dict.fromkeys(name for e in widest for name in e.g_names))
     h_names = tuple(dict.fromkeys(name for e in widest for name in e.h_names))

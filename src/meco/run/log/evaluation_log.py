@@ -55,7 +55,7 @@ class Entry(NamedTuple):
         return not (math.isinf(self.f) or np.isinf(self.g).any() or np.isinf(self.h).any())
 
     @property
-    def says_why(self) -> bool:
+    def violates_a_constraint(self) -> bool:
         """Whether it violates a constraint: what a partial answer leaves out was not computed for that."""
         return bool((self.g > 0.0).any() or (np.abs(self.h) > CLEARLY_OFF).any())
 
@@ -72,7 +72,7 @@ class PriorEvaluations(NamedTuple):
     g: np.ndarray  # [n, p]
     h: np.ndarray  # [n, q]
 
-    def evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
+    def to_evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""
         values = self.f[None], self.g[None], self.h[None]
         if has_gaps(*values):
@@ -165,7 +165,7 @@ class EvaluationLog:
         """Count every number below this one as planned: a resumed run has calls that another session planned."""
         self.planned = number
 
-    def replay(self, number: int, x: np.ndarray) -> bool:
+    def replay_answer(self, number: int, x: np.ndarray) -> bool:
         """Enter the recorded answer of this number, if there is one: whether there was.
 
         Raises InvalidInput where it was recorded at another point than x [D].
@@ -179,20 +179,20 @@ class EvaluationLog:
     def add_answer(self, entry: Entry, reason: str = "") -> None:
         """Enter a new answer, of which the listeners of Events are told; reason says why it failed."""
         self._events.on_answer(entry)
-        self._add(entry, reason, new=True)
+        self._enter_or_wait(entry, reason, new=True)
 
     def add_recorded(self, entry: Entry) -> None:
         """Enter an answer that an earlier session recorded; nobody is told of it again."""
-        self._add(entry, "", new=False)
+        self._enter_or_wait(entry, "", new=False)
 
-    def _add(self, entry: Entry, reason: str, new: bool) -> None:
+    def _enter_or_wait(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Enter an answer, or let it wait until it is known what the constraints are."""
         if entry.good:
             self._vote.note_answer(entry)
         if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
-            self._enter(*self._align_constraints(entry, reason), new)
+            self._keep_entry(*self._align_constraints(entry, reason), new=new)
         if self._vote.count_votes(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
 
@@ -201,7 +201,7 @@ class EvaluationLog:
         if self.constraints is None:
             self.constraints = self._vote.early_majority(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
-            self._enter(*self._align_constraints(entry, reason), new)
+            self._keep_entry(*self._align_constraints(entry, reason), new=new)
         self.waiting.clear()
 
     def check_constraints(self) -> None:
@@ -220,7 +220,7 @@ class EvaluationLog:
             raise InvalidInput(f"tolerances: names has {vote.named_count} names, but there are {said}")
         if self.counts != found.counts and self._declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
-        vote.confirm()
+        vote.mark_confirmed()
         if self.counts != found.counts:
             self._change_constraints(found)
             raise ConstraintsChanged
@@ -239,9 +239,9 @@ class EvaluationLog:
         self._told_errors, self._pooled = {}, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
-            self._enter(*self._align_constraints(entry, ""), new=True)
+            self._keep_entry(*self._align_constraints(entry, ""), new=True)
 
-    def _enter(self, entry: Entry, reason: str, new: bool) -> None:
+    def _keep_entry(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Keep an entry and count its fault; of a new one the folder is told."""
         self.entries[entry.number] = entry
         if entry.good and entry.errors.size == 1 + sum(self.counts):
@@ -318,7 +318,7 @@ class EvaluationLog:
         )
 
     def to_evaluations(
-        self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
+        self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
         builder, form = self._builder, (self.counts, by_arrival)
@@ -327,7 +327,9 @@ class EvaluationLog:
             or (builder.counts, builder.by_arrival) != form
             or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
         ):
-            builder = self._builder = EvaluationsBuilder(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
+            builder = self._builder = EvaluationsBuilder(
+                dim, self.counts, known, ineq_tol, eq_tol, by_arrival=by_arrival
+            )
         return builder.evaluations_of(self.entries)
 
 
@@ -350,7 +352,7 @@ def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     """A partial answer, some of whose names are missing, with nan for them; None where it is no such answer."""
     named = all(entry.g_names) and all(entry.h_names) and all(agreed.g_names) and all(agreed.h_names)
     told = set(entry.g_names) <= set(agreed.g_names) and set(entry.h_names) <= set(agreed.h_names)
-    if not named or not told or not entry.says_why:
+    if not named or not told or not entry.violates_a_constraint:
         return None
     parts = []
     for values, names, wanted in (

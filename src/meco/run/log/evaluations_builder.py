@@ -28,7 +28,7 @@ class EvaluationsBuilder:
     """
 
     def __init__(
-        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
+        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
     ) -> None:
         self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
         self.known_count = self.count = 0  # rows that were known beforehand, and all rows
@@ -131,7 +131,7 @@ class EvaluationsBuilder:
             self._append_rows(x, np.array([e.f for e in entries]), g, h, codes, known=False)
 
     def _append_rows(
-        self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, known: bool
+        self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, *, known: bool
     ) -> None:
         """Append rows of values [n, ...] and codes [n, 2] (attempt, fault), with what the tolerances make of them."""
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import DamagedFile
-from meco.files.atomic import replacing
+from meco.files.atomic import replace_file
 from meco.files.regular_files import read_regular
 from meco.run.calling.answers import Fault
 from meco.run.log.evaluation_log import Entry
@@ -125,7 +125,7 @@ def _decode_names(content: bytes) -> Names | None:
 class LogFile:
     """Appends entries. What is written survives the end of the process; with fsync, that of the machine."""
 
-    def __init__(self, path: Path, names: Iterable[Names] = (), fsync: bool = False) -> None:
+    def __init__(self, path: Path, names: Iterable[Names] = (), *, fsync: bool = False) -> None:
         self.path, self.fsync = path, fsync
         self._encode = Encoder(names)
         self._waiting: list[bytes] = []
@@ -168,7 +168,7 @@ class LogFile:
             raise
         self._size += len(content)
 
-    def flush(self, sync: bool = True) -> None:
+    def flush(self, *, sync: bool = True) -> None:
         """Hand everything over to the system, and to the disk where that was asked for."""
         if self._waiting:
             self._write(b"".join(self._waiting))
@@ -180,10 +180,10 @@ class LogFile:
         """Replace the whole file at once."""
         self._waiting.clear()
         self.close(flush=False)
-        self._encode = write_log(self.path, entries, self.fsync)
+        self._encode = write_log(self.path, entries, fsync=self.fsync)
         self._open()
 
-    def close(self, flush: bool = True) -> None:
+    def close(self, *, flush: bool = True) -> None:
         """Flush and let go of the file, in every case."""
         if self._descriptor < 0:
             return
@@ -195,10 +195,10 @@ class LogFile:
             os.close(descriptor)
 
 
-def write_log(path: Path, entries: Iterable[Entry], fsync: bool = False) -> Encoder:
+def write_log(path: Path, entries: Iterable[Entry], *, fsync: bool = False) -> Encoder:
     """Write a complete log in place of what was there; the encoder knows its names, for what is appended."""
     encode = Encoder()
-    with replacing(path, fsync) as file:
+    with replace_file(path, fsync=fsync) as file:
         file.write(HEADER)
         for entry in entries:
             file.write(encode(entry))
