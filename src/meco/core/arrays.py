@@ -25,7 +25,10 @@ FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum co
 
 
 def namespace(x: Array) -> Any:
-    """The array-API functions of the library that x belongs to."""
+    """The array-API functions of the library that x belongs to.
+
+    Foreign libraries need array-api-compat, else MissingExtra.
+    """
     if type(x) is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
         return np
     known = _WRAPPED.get(type(x))
@@ -39,7 +42,7 @@ def namespace(x: Array) -> Any:
 
 
 def asarray_like(value: Any, x: Array) -> Array:
-    """A float64 constant in the library and on the device of x."""
+    """A number or nested list as a float64 array in the library and on the device of x; its shape is its own."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np.asarray(value, dtype=np.float64)
     xp = namespace(x)
@@ -50,12 +53,13 @@ class Constants:
     """The fixed numbers of a formula, moved to each array library and device once; by name, in a dict or a kind."""
 
     def __init__(self, kind: Callable[..., Any] = dict, /, **arrays: np.ndarray) -> None:
+        """Keep copies as float64; kind(**arrays) is what on() gives, a dict unless said otherwise."""
         self._kind, self._plain = kind, {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items()}
         self._numpy = kind(**self._plain)
         self._moved: dict[tuple[str, str], Any] = {}
 
     def on(self, x: Array) -> Any:
-        """The numbers as arrays of x's library, on x's device."""
+        """The numbers as arrays of x's library, on x's device; moved there at the first call, kept afterwards."""
         if isinstance(x, (np.ndarray, np.generic)):
             return self._numpy
         where = (type(x).__module__, str(x.device))
@@ -65,7 +69,7 @@ class Constants:
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """The same numbers as a NumPy array in host memory."""
+    """The same numbers as a NumPy array in host memory, x itself where it is one; waits for a device."""
     if isinstance(x, np.ndarray):
         return x
     if hasattr(x, "detach"):  # torch, possibly on a GPU
@@ -86,7 +90,7 @@ def stack_columns(items: Sequence[Array] | Array, like: Array) -> Array:
 
 
 def rows(x: Array, index: Array) -> Array:
-    """Row index[b, k] of each run: x [B, N, ...], index [B, K] -> [B, K, ...]."""
+    """Row index[b, k] of each run, copied: x [B, N, ...], index [B, K] -> [B, K, ...]. Indices are not checked."""
     runs, count = x.shape[0], x.shape[1]
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
         if index.shape[1] == 1:
@@ -101,7 +105,10 @@ def rows(x: Array, index: Array) -> Array:
 
 
 def nearest(distance: Array, count: int) -> Array:
-    """Indices of the count least of each run, in no order: distance [B, n] -> [B, count]."""
+    """Indices of the count least of each run, in no order: distance [B, n] -> [B, count], 1 <= count <= n.
+
+    nan counts as the largest.
+    """
     if isinstance(distance, np.ndarray):
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
@@ -112,7 +119,10 @@ def nearest(distance: Array, count: int) -> Array:
 
 
 def ordered_sum(x: Array) -> Array:
-    """Sum over the last axis from left to right: columns of zeros never change the last bit."""
+    """Sum over the last axis, left to right, so that columns of zeros never change a bit: [..., n] -> [...].
+
+    0 if n = 0.
+    """
     width = x.shape[-1]
     if width == 0:
         return namespace(x).zeros(x.shape[:-1], dtype=x.dtype, device=x.device)
@@ -125,10 +135,10 @@ def ordered_sum(x: Array) -> Array:
 
 
 def running_sums(x: Array) -> Array:
-    """Sums of the first 1, 2, ... entries along the last axis.
+    """Sums of the first 1, 2, ... entries along the last axis: [..., n] -> [..., n].
 
-    In NumPy one after the other; elsewhere in log2(n) steps of whole arrays, since an
-    accelerator scans short rows slowly. Either way a row's bits depend on that row alone.
+    In NumPy one after the other; elsewhere in log2(n) steps of whole arrays, since an accelerator scans short rows
+    slowly. Either way a row's bits depend on that row alone.
     """
     if isinstance(x, np.ndarray):
         return np.add.accumulate(x, axis=-1)
@@ -147,7 +157,7 @@ class GrowingRows:
         self._count = 0
 
     def extend(self, more: np.ndarray) -> None:
-        """Add rows [m, ...] at the end."""
+        """Add a copy of rows [m, ...] at the end; m may be 0."""
         end = self._count + len(more)
         if end > len(self._rows):
             grown = np.empty((max(end, 2 * len(self._rows)), *self._rows.shape[1:]), dtype=self._rows.dtype)
@@ -158,7 +168,7 @@ class GrowingRows:
 
     @property
     def all(self) -> np.ndarray:
-        """The rows so far, to look at."""
+        """The rows so far [n, ...], a view that cannot be written to; later rows do not show in it."""
         seen = self._rows[: self._count]
         seen.flags.writeable = False
         return seen
@@ -168,30 +178,34 @@ class Factored:
     """Square matrices [B, m, m] that several systems are solved with; on a device they are factored once."""
 
     def __init__(self, matrix: Array) -> None:
+        """On a torch device the matrices [B, m, m] are factored now; elsewhere they are only kept."""
         self.matrix = matrix
         self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
         self._factors: Any = None if self._torch is None else self._torch.linalg.lu_factor_ex(matrix)[:2]
 
     def solved(self, right: Array) -> Array:
-        """matrix^-1 right [B, m, n]. A singular matrix gives no error on a device: looking would wait for it."""
+        """matrix^-1 right, both with B rows: [B, m, n].
+
+        A singular matrix raises in NumPy, and gives anything on a device.
+        """
         if self._torch is not None:
             return self._torch.linalg.lu_solve(*self._factors, right)
         return namespace(right).linalg.solve(self.matrix, right)
 
     def of(self, runs: np.ndarray) -> Factored:
-        """The matrices of some of the runs, of which NumPy keeps nothing but these."""
+        """The matrices of the runs at these indices, factored again."""
         return Factored(self.matrix[runs])
 
 
 def inverse(matrix: Array) -> Array:
-    """The inverse of each matrix of a stack; as for Factored, singular ones give no error on a device."""
+    """The inverse of each matrix [B, m, m]. A singular one raises in NumPy, and gives anything on a device."""
     if hasattr(matrix, "detach"):
         return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
     return namespace(matrix).linalg.inv(matrix)
 
 
 def identities(runs: int, size: int, like: Array, factor: float = 1.0) -> Array:
-    """A factor times the identity, once for each run, to look at: [B, n, n]."""
+    """A factor times the identity, once for each run: [B, n, n], one memory for all, so not to be written to."""
     if isinstance(like, np.ndarray):
         return _identities(runs, size, factor)
     xp = namespace(like)
@@ -216,7 +230,7 @@ def known_all(mask: Array) -> bool:
 
 
 def all_columns(mask: Array) -> Array:
-    """Whether the mask holds along the whole last axis: [..., n] -> [...]."""
+    """Whether the mask holds along the whole last axis, as it does for n = 0: [..., n] -> [...]."""
     if not isinstance(mask, np.ndarray):
         return namespace(mask).all(mask, axis=-1)
     if not 0 < mask.shape[-1] <= FEW_COLUMNS:
@@ -228,21 +242,24 @@ def all_columns(mask: Array) -> Array:
 
 
 def largest(x: Array) -> Array:
-    """The largest entry along the last axis, which stays: [..., n] -> [..., 1]."""
+    """The largest entry along the last axis, which stays: [..., n] -> [..., 1], n >= 1; nan where there is one."""
     if isinstance(x, np.ndarray):
         return np.maximum.reduce(x, axis=-1, keepdims=True)
     return namespace(x).max(x, axis=-1, keepdims=True)
 
 
 def total(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
-    """Sum over the last axis, or others: [..., n] -> [...]."""
+    """Sum over the last axis, or others: [..., n] -> [...]; 0 for n = 0. The order of summing is the library's."""
     if isinstance(x, np.ndarray):
         return np.add.reduce(x, axis=axis)
     return namespace(x).sum(x, axis=axis)
 
 
 def norm(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
-    """Root of the sum of squares over the last axis, or others, of numbers whose squares may overflow or vanish."""
+    """Root of the sum of squares over the last axis, or others, of numbers whose squares may overflow or vanish.
+
+    [..., n] -> [...], n >= 1; nan where there is one.
+    """
     xp = namespace(x)
     size = xp.abs(x)
     most = np.maximum.reduce(size, axis=axis, keepdims=True) if xp is np else xp.max(size, axis=axis, keepdims=True)
@@ -266,29 +283,29 @@ def safe_divisor(x: Array) -> Array:
 
 
 def at_least(x: Array, low: float) -> Array:
-    """x, and low where it is less."""
+    """x, and low where it is less; nan stays."""
     return np.maximum(x, low) if isinstance(x, np.ndarray) else namespace(x).clip(x, min=low)
 
 
 def at_most(x: Array, high: float) -> Array:
-    """x, and high where it is more."""
+    """x, and high where it is more; nan stays."""
     return np.minimum(x, high) if isinstance(x, np.ndarray) else namespace(x).clip(x, max=high)
 
 
 def zeros_like(x: Array) -> Array:
-    """Zeros in the shape of x."""
+    """Zeros in the shape of x: float64 in NumPy, of x's type elsewhere."""
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else namespace(x).zeros_like(x)
 
 
 def bounded(x: Array, low: float, high: float) -> Array:
-    """x cut to [low, high]; in NumPy two ufuncs are several times faster than clip on small arrays."""
+    """x cut to [low, high], nan stays; in NumPy two ufuncs are several times faster than clip on small arrays."""
     if isinstance(x, np.ndarray):
         return np.minimum(np.maximum(x, low), high)
     return namespace(x).clip(x, min=low, max=high)
 
 
 def masked_mean(x: Array, keep: Array, axis: int = -1) -> Array:
-    """Mean of the kept entries; 0 where none is kept."""
+    """Mean of the kept entries along an axis: [..., n] -> [...]; 0 where none is kept. x and keep have one shape."""
     xp = namespace(x)
     weight = xp.astype(keep, x.dtype)
     count = xp.sum(weight, axis=axis)
@@ -297,18 +314,20 @@ def masked_mean(x: Array, keep: Array, axis: int = -1) -> Array:
 
 
 def masked_max(x: Array, keep: Array, axis: int = -1) -> Array:
-    """Largest kept entry; -inf where none is kept."""
+    """Largest kept entry along an axis: [..., n] -> [...]; -inf where none is kept. x and keep have one shape."""
     xp = namespace(x)
     return xp.max(xp.where(keep, x, -xp.inf), axis=axis)
 
 
 def masked_min(x: Array, keep: Array, axis: int = -1) -> Array:
-    """Least kept entry; inf where none is kept."""
+    """Least kept entry along an axis: [..., n] -> [...]; inf where none is kept. x and keep have one shape."""
     xp = namespace(x)
     return xp.min(xp.where(keep, x, xp.inf), axis=axis)
 
 
 class _FusingMode:
+    """Whether fused formulas are compiled now, in this process; fusing() sets it."""
+
     on = False
 
 
@@ -340,7 +359,10 @@ def fused(formula: F) -> F:
 
 @contextmanager
 def fusing(*, on: bool = True) -> Iterator[None]:
-    """Inside the block, which is for torch arrays only, compile fused formulas; or leave them plain."""
+    """Inside the block, which is for torch arrays only, compile fused formulas, or with on=False leave them plain.
+
+    Holds for the whole process; at the end it is as it was before.
+    """
     before, _FusingMode.on = _FusingMode.on, on
     try:
         yield
@@ -349,7 +371,7 @@ def fusing(*, on: bool = True) -> Iterator[None]:
 
 
 def _compile(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """The formula as one kernel; a new shape makes another, up to VARIANTS of them."""
+    """The formula as one kernel; a new shape makes another, up to VARIANTS of them, a limit set for all of torch."""
     torch = load_extra("torch", "train", "compiling formulas")
     torch._dynamo.config.recompile_limit = VARIANTS
     namespace(torch.empty(0))  # found before the compiler looks

@@ -30,6 +30,7 @@ class ProblemBatch:
         device: Any = None,
         streams: Streams | DeviceStreams | None = None,
     ) -> None:
+        """One problem for all runs, or as many as runs, of equal D, else InvalidInput; arrays go to the device."""
         self.problems = [problems] * runs if isinstance(problems, Problem) else list(problems)
         if len(self.problems) != runs:
             raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(self.problems)}")
@@ -54,7 +55,7 @@ class ProblemBatch:
             self._group_chance = [self._chance.select(theirs) for theirs in members]
 
     def _make_box_and_tolerances(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
-        """Box and tolerances as arrays [B or 1, 1, ...] beside the candidates."""
+        """The box, arrays [B or 1, 1, D], and tolerances of inequalities and equalities, [B or 1, 1, 1 or C] each."""
         number = {p: k for k, p in enumerate(distinct)}
         which = np.array([number[p] for p in self.problems])
 
@@ -88,15 +89,18 @@ class ProblemBatch:
         return self._tolerances
 
     def values(self, x: Array) -> Values:
-        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem, as chance has it."""
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem at x [B, N, D], as chance has it.
+
+        Moves the streams of chance. Constraints that a run's problem lacks are 0.
+        """
         return self._evaluate_groups(x, self._group_chance)
 
     def true_values(self, x: Array) -> Values | None:
-        """The values without what chance does to them; None where it does nothing."""
+        """What values(x) would give without chance; None where there is none. Moves no stream."""
         return None if self._chance is None else self._evaluate_groups(x, [None] * len(self._groups))
 
     def _evaluate_groups(self, x: Array, chance: list[Any]) -> Values:
-        """Values at x [B, N, D], group by group, each with its streams of chance; None: the truth."""
+        """Values at x [B, N, D] in the order of the runs; chance: streams of each group, None for the truth."""
         if len(self._groups) == 1:
             return _evaluate_problem(self._groups[0][0], x, chance[0])
         xp, parts, at = self.xp, [], 0
@@ -111,11 +115,11 @@ class ProblemBatch:
     partial = False  # formulas give all of a candidate's values
 
     def worst(self) -> float:
-        """Asked of sources whose answers may have gaps."""
+        """0: asked only of sources whose answers may have gaps, which problems have not."""
         return 0.0
 
     def values_of(self, run: int, x: Array) -> Values:
-        """Values of points [1, n, D] of one run."""
+        """Values of points x [1, n, D] of one run; moves its stream of chance."""
         return self._pad(
             _evaluate_problem(self.problems[run], x, None if self._chance is None else self._chance.select([run]))
         )
@@ -125,7 +129,7 @@ class ProblemBatch:
         return None
 
     def _pad(self, values: Values) -> Values:
-        """Values with columns of zeros, which no rule can see, up to the batch's widest problem."""
+        """f [B, N], g and h with columns of zeros, which no rule can see, up to the batch's widest problem."""
         f, g, h = values
         return f, _add_zero_columns(g, self._counts[0]), _add_zero_columns(h, self._counts[1])
 
@@ -138,9 +142,9 @@ def _evaluate_problem(problem: Any, x: Array, chance: Any) -> Values:
 
 
 def _group_runs(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
-    """Runs that share a problem object, or whose formulas stack, are evaluated in one call.
+    """Group runs that share a problem object, or whose formulas stack: each group is evaluated in one call.
 
-    What evaluates each group with its number of runs, and the runs [B] group by group.
+    Gives (what evaluates the group, number of its runs) for each group, and the runs' numbers [B] group by group.
     """
     members: dict[Any, list[int]] = {}
     for run, p in enumerate(problems):
@@ -150,7 +154,7 @@ def _group_runs(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndar
 
 
 def _join_problems(problems: list[Problem]) -> Any:
-    """What evaluates these problems in one raw(x [B, N, D])."""
+    """One object with raw(x [B, N, D]) for these problems, at least one: itself, or the stack of their formulas."""
     if all(p is problems[0] for p in problems):
         return problems[0]
     formula: Any = problems[0].formula
@@ -158,14 +162,14 @@ def _join_problems(problems: list[Problem]) -> Any:
 
 
 def _widen_tolerances(tolerances: Sequence[float | np.ndarray], width: int) -> list[np.ndarray]:
-    """Tolerances as vectors: [1] where each problem has one, else [C]; a column of zeros is within any."""
+    """Tolerances as vectors: [1] where each problem has one number, else [C], with 0 for columns that are padded."""
     if not any(np.ndim(t) for t in tolerances):
         return [np.full(1, t) for t in tolerances]
     return [np.pad(t, (0, width - np.size(t))) if np.ndim(t) else np.full(width, t) for t in tolerances]
 
 
 def _add_zero_columns(values: Array, width: int) -> Array:
-    """Values [..., n] with columns of zeros up to the width: [..., width]."""
+    """Values [..., n] with columns of zeros up to width >= n: [..., width]; themselves where none is missing."""
     missing = width - values.shape[-1]
     if missing == 0:
         return values

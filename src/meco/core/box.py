@@ -56,6 +56,7 @@ class Box:
     )
 
     def __post_init__(self) -> None:
+        """Compute what every mapping needs: widths, and the least and largest integers."""
         xp = namespace(self.lower)
         object.__setattr__(self, "_width", self.upper - self.lower)
         if self.integer is not None:
@@ -78,7 +79,10 @@ class Box:
         return np.asarray(self.upper - self.lower)[0, 0] if self.range is None else self.range.length
 
     def transform(self, change: Callable[[Array], Array]) -> Box:
-        """The same with every array changed, such as rows taken by index."""
+        """Another box with every array changed, such as rows taken by index.
+
+        Pinned points and repair are not handed on.
+        """
         return Box(
             change(self.lower),
             change(self.upper),
@@ -88,7 +92,10 @@ class Box:
         )
 
     def to_box(self, unit: Array) -> Array:
-        """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
+        """Unit-cube coordinates [B, n, D] as the points that are evaluated: repaired, on their scale, integers rounded.
+
+        Pinned points are exactly what was given. Coordinates must be finite, see keep_inside().
+        """
         unit = unit if self.repair is None else self.repair(unit[0])[None]
         if self.range is None:
             x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
@@ -102,13 +109,13 @@ class Box:
         return self._restore_pinned(unit, x) if self.pinned else x
 
     def _scale_unbounded(self, unit: np.ndarray, over: SearchRange) -> np.ndarray:
-        """Points whose coordinates may have no limit: finite, and inside the bounds that there are."""
+        """Points [1, n, D] whose coordinates may have no limit: finite, and inside the bounds that there are."""
         least, most = np.maximum(self.lower, -FARTHEST), np.minimum(self.upper, FARTHEST)
         with np.errstate(over="ignore"):
             return np.clip(over.origin + unit * over.length, least, most)
 
     def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
+        """x [1, n, D], copied where need be, with pinned unit coordinates taken to exactly the points given."""
         pinned = [(i, self.pinned[key]) for i, key in enumerate(candidate_keys(unit)) if key in self.pinned]
         if pinned:
             x = x.copy()
@@ -130,7 +137,7 @@ class Box:
         return unit if self.repair is None else self.repair(unit[0])[None]
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
-        """Points [n, D] of the first run's box in unit-cube coordinates."""
+        """Points [n, D] of the first run's box in the unit cube, cut to its walls; a variable that is fixed is 0."""
         if self.range is None:
             low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
             unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
@@ -165,7 +172,10 @@ class Box:
         return lengths if self.scale is None else np.where(self.scale.linear, lengths, 1.0)
 
     def pin(self, x: np.ndarray) -> np.ndarray:
-        """Pin points [n, D]: gives unit coordinates [n, D] that to_box() from now on takes to exactly these points."""
+        """Remember points [n, D] in `pinned`, and give the unit coordinates [n.
+
+        D] that to_box() takes to them exactly.
+        """
         unit = self.to_unit(x) + 0.0
         for row, point in zip(unit, x):
             self.pinned[row.tobytes()] = point

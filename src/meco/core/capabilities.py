@@ -28,7 +28,7 @@ Kind = TypeVar("Kind")
 
 
 def find_capability(engine: Engine, kind: type[Kind]) -> Kind | None:
-    """The engine's capability of this kind, or None."""
+    """The first capability of this kind that the engine offers, or None."""
     return next((each for each in engine.capabilities() if isinstance(each, kind)), None)
 
 

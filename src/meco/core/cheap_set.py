@@ -43,6 +43,10 @@ class CheapSet:
         names: Sequence[str] = (),
         start: np.ndarray | None = None,
     ) -> None:
+        """Find points inside at once, which calls values; InvalidInput where none is found.
+
+        Equal [C], fixed [D], start [n, D].
+        """
         self._values, self.box, self.equal, self.slack, self.names = values, box, equal, slack, tuple(names)
         self.fixed = np.zeros(box.dim, dtype=bool) if fixed is None else fixed
         whole = np.zeros(box.dim, dtype=bool) if box.integer is None else np.asarray(box.integer)[0, 0]
@@ -59,32 +63,35 @@ class CheapSet:
     # -- values ------------------------------------------------------------------------------------
 
     def values(self, unit: np.ndarray) -> np.ndarray:
-        """c [n, C] of points [n, D] of the cube; nan where the user's function fails."""
+        """c [n, C] of points [n, D] of the cube; nan where the user's function fails. Counts its calls in `calls`."""
         self.calls += len(unit)
         return self._values(self.box.to_box(unit[None])[0])
 
     def violation(self, c: np.ndarray) -> np.ndarray:
-        """By how much each of c [n, C] is broken, in units of its size; inf where it is not known."""
+        """By how much each of c [n, C] is broken, in units of its size: [n, C]; inf where it is nan."""
         over = np.where(self.equal, np.maximum(np.abs(c) - self.slack, 0.0), np.maximum(c, 0.0)) / self.size
         return np.where(np.isnan(over), np.inf, over)
 
     def satisfied_by(self, c: np.ndarray) -> np.ndarray:
-        """Whether points with values c [n, C] keep all of them: [n]."""
+        """Whether values c [n, C] keep all constraints: [n]; nan keeps none."""
         return np.all(np.where(self.equal, np.abs(c) <= self.slack, c <= 0.0), axis=-1)
 
     def contains(self, unit: np.ndarray) -> np.ndarray:
-        """Whether points [n, D] of the cube keep all of them: [n]."""
+        """Whether points [n, D] of the cube keep all constraints: [n]. Calls the user's functions."""
         return self.satisfied_by(self.values(unit))
 
     def snap(self, unit: np.ndarray) -> np.ndarray:
-        """Points [n, D] with whole numbers where they are evaluated."""
+        """Points [n, D] of the cube moved to the integers at which they are evaluated; themselves without integers."""
         if not np.any(self.spacing):
             return unit
         back = self.box.to_unit(self.box.to_box(unit[None])[0])
         return np.where(self.spacing > 0.0, back, unit)
 
     def linearise(self, unit: np.ndarray, *, wholes: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Values [C] and slopes [C, D] at a point [D]; along whole numbers, over one of them, only where asked for."""
+        """Values [C] and slopes [C, D] at a point [D] of the cube, by 1 + 2 D calls; nan where a call fails.
+
+        Slopes along integers are 0, or with wholes=True differences over one of them.
+        """
         low, high = self.walls
         reach = np.where(self.spacing > 0.0, self.spacing if wholes else 0.0, DIFFERENCE) * ~self.fixed
         up, down = np.minimum(unit + np.diag(reach), high), np.maximum(unit - np.diag(reach), low)
@@ -95,7 +102,10 @@ class CheapSet:
         return c[0], np.where(np.isfinite(slopes), slopes, 0.0).T
 
     def curvature(self, unit: np.ndarray) -> np.ndarray:
-        """Second derivatives [C, D, D] at a point [D], by differences of slopes."""
+        """Second derivatives [C, D, D] at a point [D], by differences of slopes.
+
+        0 along integers and where not finite.
+        """
         low, high = self.walls
         moving = np.flatnonzero((self.spacing == 0.0) & ~self.fixed)
         found = np.zeros((self.equal.size, unit.size, unit.size))
@@ -111,7 +121,10 @@ class CheapSet:
     # -- points outside ----------------------------------------------------------------------------
 
     def repair(self, unit: np.ndarray) -> np.ndarray:
-        """Points [n, D], those outside moved to near ones inside."""
+        """Another array of points [n, D] in which those outside are moved to near ones inside.
+
+        Counts them in `moved`.
+        """
         outside = np.flatnonzero(~self.contains(unit))
         if not outside.size:
             return unit
@@ -122,7 +135,7 @@ class CheapSet:
         return unit
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
-        """A point [D] near x [D] that keeps all of them."""
+        """A point [D] that keeps all constraints, near x [D] of the cube but not always the nearest; never none."""
         x = np.clip(x, *self.walls)
         if (found := self._newton_rounded(x)) is not None:
             return found
@@ -140,7 +153,7 @@ class CheapSet:
         return self._sample_near(self.inside[order[0]], x)
 
     def _newton_rounded(self, x: np.ndarray) -> np.ndarray | None:
-        """The end of Newton's method from x [D], where it keeps all of them; first with whole numbers as they are."""
+        """Where Newton's method from x [D] ends, with integers that are rounded; None where that is not inside."""
         found = self._newton_inside(self.snap(x[None])[0], wholes=False)
         if found is None and np.any(self.whole):
             near = self._newton_inside(x, wholes=True)
@@ -148,7 +161,10 @@ class CheapSet:
         return found
 
     def _newton_inside(self, x: np.ndarray, *, wholes: bool) -> np.ndarray | None:
-        """Newton's method from x [D]; None where it does not get inside. With wholes they move too, unrounded."""
+        """Newton's method from x [D] to a point inside [D]; None where it does not get there or a call fails.
+
+        With wholes integers move too, and stay unrounded.
+        """
         best, least = x, np.inf
         for _ in range(NEWTON_STEPS):
             c, slopes = self.linearise(x, wholes=wholes)
@@ -169,7 +185,10 @@ class CheapSet:
         return x if self.contains(x[None])[0] else None
 
     def _least_step(self, c: np.ndarray, slopes: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The shortest step [D] after which the linearised constraints hold, within the walls, or nearly so."""
+        """The shortest step [D] from x [D] after which the linearised constraints hold, within the walls, or nearly so.
+
+        c [C] are their values, slopes [C, D] as of linearise().
+        """
         length = np.sqrt(np.sum(slopes * slopes, axis=1))
         used = length > 0.0
         normal = slopes[used] / length[used, None]
@@ -192,7 +211,7 @@ class CheapSet:
         return step
 
     def _sample_near(self, anchor: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """A point inside near an anchor [D]; chance, fixed by x [D], chooses it, so that few points are the same."""
+        """A point inside [D] near an anchor [D] inside, which is given where none is found; x [D] seeds the draw."""
         draw = np.random.default_rng(zlib.crc32(np.ascontiguousarray(x).tobytes()))
         reach = np.abs(x - anchor) + 0.05
         for share in SHARES:
@@ -206,7 +225,10 @@ class CheapSet:
     # -- the first points inside -------------------------------------------------------------------
 
     def _find_inside(self, start: np.ndarray | None) -> None:
-        """Fill `inside`, or raise: the given points first, then samples, then the least violation."""
+        """Fill `inside` [m, D] and `size` [C] from given points [n, D], then samples, then a descent.
+
+        Else InvalidInput.
+        """
         draw, count = np.random.default_rng(0), FIRST_SAMPLES
         tried = np.zeros((0, self.box.dim)) if start is None else start
         middle = np.full((1, self.box.dim), 0.5)
@@ -228,7 +250,10 @@ class CheapSet:
             self._minimise_violation(sample[np.argsort(worst, kind="stable")], draw)
 
     def _minimise_violation(self, population: np.ndarray, draw: np.random.Generator) -> None:
-        """Fill `inside` by differential evolution of the violation from the best of a population [n, D], or raise."""
+        """Fill `inside` by differential evolution of the violation from the best of a population [n, D].
+
+        Raises InvalidInput, with the least violation found, where no point keeps all constraints.
+        """
         size = min(max(20, 6 * self.box.dim), len(population))
         x = population[:size]
         worst = np.sum(np.minimum(self.violation(self.values(x)), 1e6), axis=1)
@@ -256,7 +281,7 @@ class CheapSet:
         )
 
     def centre(self) -> np.ndarray:
-        """The point inside [D] that is nearest to the middle of those found: where a search begins."""
+        """The point inside [D] nearest to the mean of those found: where a search begins."""
         middle = np.mean(self.inside, axis=0)
         found = self.nearest(self.snap(middle[None])[0])
         near = np.concatenate([found[None], self.inside])
@@ -264,7 +289,7 @@ class CheapSet:
 
 
 def _drop_duplicates(points: np.ndarray) -> np.ndarray:
-    """Points [n, D] without those that are as good as earlier ones."""
+    """Points [n, D] without those within 1e-9 of earlier ones, in their order: [m, D]."""
     kept: list[np.ndarray] = []
     for x in points:
         if all(np.max(np.abs(x - y)) > 1e-9 for y in kept):

@@ -21,7 +21,7 @@ class Control:
 
 
 def refuse_unknown(owner: object, offered: Sequence[Control], given: Iterable[str]) -> None:
-    """Only controls that are offered can be set."""
+    """Raise InvalidInput at the first given name that is not of an offered control; it names the owner's class."""
     known = [control.name for control in offered]
     wrong = [name for name in given if name not in known]
     if wrong:

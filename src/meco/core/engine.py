@@ -58,7 +58,7 @@ class Task:
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
-        """The task behind an evaluator."""
+        """The task of B runs that an evaluator's source poses; x0 [n, D] are points to try first, in the unit cube."""
         source = evaluator.source
         strictest = dict.fromkeys(source.strictest)
         return cls(
@@ -94,7 +94,10 @@ class Task:
         return self.counts()[1]
 
     def tolerance(self, ev: Evaluation) -> Array:
-        """What each constraint may be violated by, inequalities first: [B or 1, C]."""
+        """What each constraint may be violated by, inequalities first.
+
+        [B or 1, C], in the library and on the device of ev.
+        """
         xp = namespace(ev.f)
         pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances()
         parts = [
@@ -124,24 +127,30 @@ class Engine(ABC):
 
     @abstractmethod
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Learn from the evaluated candidates."""
+        """Learn from the candidates [B, n, D] asked for last, in that order, with their evaluation.
+
+        Failed ones teach nothing.
+        """
 
     def trace(self) -> dict[str, Array]:
-        """What to record beside the incumbents this generation; figures and stored traces know it by these names."""
+        """What to record beside the incumbents this generation, [B, ...] by name.
+
+        Figures and stored traces know the names.
+        """
         return {}
 
     def capabilities(self) -> tuple[Any, ...]:
-        """What else this engine can do: objects of capabilities.py."""
+        """What else this engine can do: objects of capabilities.py, at most one of a kind."""
         return ()
 
 
 def first_population(task: Task, size: int) -> Array:
-    """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
+    """Uniform points in the unit cube [B, size, D]; task.x0 takes the first places. Draws from task.rng."""
     return put_given_first(task.rng.uniform(size, task.dim), task.x0)
 
 
 def put_given_first(x: Array, given: Array | None) -> Array:
-    """x [B, N, D] with the given rows [n, D], as many as there is room for, in the first places of each run."""
+    """x [B, N, D] with the given rows [n, D], as many as there is room for, first in each run; x itself if None."""
     if given is None:
         return x
     xp = namespace(x)

@@ -39,7 +39,11 @@ class Evaluation:
         *,
         finite: bool = False,
     ) -> Evaluation:  # fmt: skip
-        """Mark what is not finite as failed, unless all is known to be, and what keeps all limits as feasible."""
+        """Values f [B, N], g [B, N, p], h [B, N, q] with what failed and what is feasible; p and q may be 0.
+
+        A candidate with anything not finite fails and holds nan everywhere. finite=True promises that there is
+        none.
+        """
         return (_evaluate_finite if finite else _mark_failed)(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
@@ -55,11 +59,11 @@ class Evaluation:
 
     @cached_property
     def feasible_share(self) -> Array:
-        """Feasible candidates by all of them: [B]."""
+        """The share of candidates that are feasible: [B]."""
         return total(astype(self.feasible, self.f.dtype)) / self.feasible.shape[-1]
 
     def where(self, keep: Array, other: Evaluation) -> Evaluation:
-        """These rows where keep [B, N] holds, the other's rows elsewhere."""
+        """These rows where keep [B, N] holds, the other's rows elsewhere; both have the same shapes."""
         xp = namespace(self.f)
         wide, intact = keep[..., None], self.intact and other.intact
         merged = Evaluation(
@@ -76,7 +80,7 @@ class Evaluation:
         return merged
 
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
-        """The same change (a gather, a slice, a reshape) made to every array."""
+        """The same change (a gather, a slice, a reshape) made to every array, of which g and h have an axis more."""
         f, g, h, failed, feasible = (change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible))
         return Evaluation(
             f, g, h, failed, feasible, self.intact, None if self.partial is None else change(self.partial)
@@ -84,14 +88,17 @@ class Evaluation:
 
 
 def side_by_side(ev: Evaluation) -> Array:
-    """f, g and h of each candidate [B, N, 1 + p + q], nan where nothing is known."""
+    """f, g and h of each candidate in one array [B, N, 1 + p + q]; nan where a value is not known."""
     if ev.partial is not None:
         return ev.partial
     return namespace(ev.f).concat([ev.f[..., None], ev.g, ev.h], axis=-1)
 
 
 def _merge_partial(merge: Callable[..., Array], *parts: Evaluation) -> Array | None:
-    """What is known of candidates of which some are known in part, put together from those of each part."""
+    """side_by_side() of evaluations joined by merge(*arrays): [B, N, 1 + p + q].
+
+    None where none has partial answers.
+    """
     if all(part.partial is None for part in parts):
         return None
     return merge(*(side_by_side(part) for part in parts))
@@ -99,7 +106,7 @@ def _merge_partial(merge: Callable[..., Array], *parts: Evaluation) -> Array | N
 
 @fused
 def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
-    """Values of which some may not be finite: those candidates fail, and hold nan everywhere."""
+    """Evaluation.of() where values [B, N, ...] may not be finite: those candidates fail, and hold nan everywhere."""
     xp = namespace(f)
     finite = kept = xp.isfinite(f)
     numbers = known_all(finite)
@@ -119,7 +126,7 @@ def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: 
 
 @fused
 def _evaluate_finite(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
-    """Values that are known to be finite: only what is feasible has to be found."""
+    """Evaluation.of() of finite values [B, N, ...]: only what is feasible has to be found."""
     xp = namespace(f)
     none = xp.zeros_like(f, dtype=xp.bool)
     kept = ~none
@@ -130,7 +137,7 @@ def _evaluate_finite(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_t
 
 
 def concat_evaluations(parts: list[Evaluation], axis: int = 1) -> Evaluation:
-    """Evaluations side by side along the candidates (axis 1) or the runs (axis 0)."""
+    """At least one evaluation, side by side along the candidates (axis 1) or the runs (axis 0)."""
     xp = namespace(parts[0].f)
     names = ("f", "g", "h", "failed", "feasible")
     f, g, h, failed, feasible = (xp.concat([getattr(p, name) for p in parts], axis=axis) for name in names)

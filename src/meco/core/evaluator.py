@@ -49,6 +49,7 @@ class Evaluator:
     per_call_arrays = ("_failed",)  # that every evaluation makes anew, beside those of the history
 
     def __init__(self, source: Source, budget: int, known: KnownValues | None = None) -> None:
+        """Nothing is evaluated yet; a budget below 1 is InvalidInput."""
         if int(budget) < 1:
             raise InvalidInput(f"budget must be at least 1 evaluation; got {budget}")
         self.source, self.budget, self.known, self.history = source, int(budget), known, History()
@@ -92,7 +93,8 @@ class Evaluator:
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Evaluate candidates [B, n, D] in index order while the budget lasts, known ones for nothing.
 
-        wanted [B, n] leaves some out. What is not evaluated comes back as failed.
+        wanted [B, n] leaves some out. What is not evaluated comes back as failed. Counts, and lets the points
+        compete for the best; raises BudgetSpent where nothing may be evaluated.
         """
         known = {} if self.known is None else self.known.pop_values(unit, wanted)
         unknown = _list_unknown(known, wanted, unit.shape[1]) if known else None
@@ -116,13 +118,13 @@ class Evaluator:
         return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
     def evaluate_uncounted(self, unit: Array) -> Evaluation:
-        """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
+        """Values of points [B, n, D], neither counted nor remembered: for differences that stand in for derivatives."""
         return self._make_evaluation(self.source.values(self.box.to_box(unit)))
 
     def _join_known(
         self, known: dict[int, Values], unknown: list[int], ev: Evaluation | None, count: int
     ) -> Evaluation:
-        """One evaluation [1, count] of known values and of what was evaluated at the unknown indices; else failed."""
+        """One evaluation [1, count]: known values by index, ev [1, m] at the unknown indices [m], failed elsewhere."""
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
         from_memory = self._make_evaluation((f, g, h))
         parts = [from_memory] if ev is None else [from_memory, ev]
@@ -133,7 +135,10 @@ class Evaluator:
         return full.map(lambda a: rows(a, row[None]))
 
     def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
-        """Runs that differ in what they evaluate: one call for each run."""
+        """Evaluate the wanted [B, n] of candidates [B, n, D], one call for each run, and count them.
+
+        Raises BudgetSpent where no run may have what it wants.
+        """
         allowed = wanted & (np.cumsum(wanted, axis=1) <= (self.budget - self.nfev)[:, None])
         if not allowed.any():
             raise BudgetSpent("the runs that want more have spent their evaluations")
@@ -155,7 +160,10 @@ class Evaluator:
         return ev
 
     def _scatter_rows(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
-        """Put evaluated rows back at their places among the rows asked for."""
+        """The evaluation [1, n] of a run: evaluated rows where allowed [n] holds, failed elsewhere.
+
+        None has no rows.
+        """
         gap = unevaluated(like.map(lambda a: a[:1]), 1)
         full = gap if part is None else concat_evaluations([part, gap])
         last = 0 if part is None else part.f.shape[1]
@@ -167,7 +175,7 @@ class Evaluator:
         return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
 
     def _make_evaluation(self, values: Values, run: int | None = None) -> Evaluation:
-        """Values with what the tolerances make of them."""
+        """The evaluation of values under the source's tolerances: of all runs [B, n], or of one run [1, n]."""
         ineq, eq = self.source.tolerances()
         if self.source.partial and has_gaps(*values):
             return evaluate_partial(*values, ineq, eq, self.source.worst())
@@ -175,7 +183,10 @@ class Evaluator:
         return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], finite=self._finite)
 
     def _record_evaluation(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
-        """Count what each run spent, an integer or [B], and its failures; let the points compete for the best."""
+        """Count what each run spent, an integer or [B], and its failures; let the points compete for the best.
+
+        allowed [B, n]: which points were evaluated; None: all of them.
+        """
         xp = namespace(ev.f)
         self.nfev = self.nfev + spent
         self._most = self._most + spent if self._even and allowed is None else int(self.nfev.max())
@@ -186,7 +197,7 @@ class Evaluator:
         self.history.update_best(x, self._judge_by_truth(x, ev))
 
     def _judge_by_truth(self, x: Array, ev: Evaluation) -> Evaluation:
-        """The evaluation of points as it would be without chance, but for calls that failed: these gave nothing."""
+        """ev as it would be without chance at points x [B, n, D]; calls that failed stay failed."""
         true = self.source.true_values(x)
         return ev if true is None else ev.where(ev.failed, self._make_evaluation(true))
 
@@ -199,12 +210,12 @@ class Evaluator:
                 self.history.update_best(x, self._make_evaluation(values))
 
     def count_evaluations(self, points: int) -> None:
-        """Count so many evaluations of every run that were made elsewhere."""
+        """Count so many evaluations of every run that were made elsewhere; the budget is not checked."""
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 
     def results(self, method: str, seeds: Sequence[int]) -> LockstepResults:
-        """One record per run, in NumPy."""
+        """One record per run, in NumPy; records a generation first where there is none. Needs an evaluated point."""
         history = self.history
         if history.empty:
             history.record_generation(self.nfev, None)
@@ -226,7 +237,10 @@ class Evaluator:
         )
 
     def with_source(self, source: Source) -> Evaluator:
-        """An evaluator that goes on where this one is, with values from elsewhere."""
+        """Another evaluator that goes on where this one is, with values of another source.
+
+        History and counts are shared.
+        """
         other = Evaluator(source, self.budget, self.known)
         other.nfev, other._most, other._even, other.history = self.nfev, self._most, self._even, self.history
         return other

@@ -41,13 +41,13 @@ class Incumbent:
         self.point = _candidates_at(key, x, ev, best(key))
 
     def point_in_numpy(self) -> IncumbentPoint:
-        """The best candidates so far, in NumPy; known from the first challenge() on."""
+        """The best candidates so far, in NumPy; an update() must have been made."""
         assert self.point is not None
         return to_numpy_point(self.point)
 
 
 def to_numpy_point(point: IncumbentPoint) -> IncumbentPoint:
-    """The same candidates in NumPy."""
+    """The same candidates as NumPy arrays in host memory; waits for a device."""
     major, minor = to_numpy(point.key.major), to_numpy(point.key.minor)
     x, f, nu, feasible = (to_numpy(v) for v in (point.x, point.f, point.nu, point.feasible))
     return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
@@ -55,7 +55,7 @@ def to_numpy_point(point: IncumbentPoint) -> IncumbentPoint:
 
 @fused
 def _keep_better(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: Array, ev: Evaluation) -> IncumbentPoint:
-    """The best of these candidates, or what is held where that is not worse."""
+    """The best of candidates x [B, n, D] in each run, or the held point where that one is not worse."""
     key = metric(ev)
     i = best(key)
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers

@@ -33,7 +33,7 @@ class LockstepResults(Sequence[Result]):
         return len(self.seeds)
 
     def __getitem__(self, run: Any) -> Any:
-        """The result of a run, or those of a slice."""
+        """The result of run number `run`, negative ones from the end, or a list of those of a slice."""
         if isinstance(run, slice):
             return [self[b] for b in range(*run.indices(len(self)))]
         b = range(len(self))[run]

@@ -35,13 +35,14 @@ Recorder = Callable[[Replay, Evaluator, Callable[[], Any]], Recording]
 class Loop:
     """One search: an engine and the evaluator of its points.
 
-    step() makes one iteration, run() all of them. Who evaluates elsewhere calls ask() and complete(), or tell() with
-    an evaluation of his own. A recorder lets a device repeat iterations of an engine that offers Replay.
+    step() makes one iteration, run() all of them. Who evaluates elsewhere calls ask() and evaluate_and_tell(), or
+    tell() with an evaluation of his own. A recorder lets a device repeat iterations of an engine that offers Replay.
     """
 
     def __init__(
         self, engine: Engine, evaluator: Evaluator, record: Recorder | None = None, *, traced: bool = True
     ) -> None:
+        """Nothing is asked yet. A recorder is used where the engine offers Replay; traced=False keeps no history."""
         self.engine, self.evaluator, self.traced = engine, evaluator, traced
         self._selection, self._free = find_capability(engine, Selection), find_capability(engine, FreePoints)
         self._searched, self._after = engine, lambda points: None
@@ -52,7 +53,10 @@ class Loop:
             self._recording = record(replay, evaluator, self._iterate)
 
     def run(self, stop: Callable[[], Any] | None = None) -> None:
-        """Iterate until the budget is spent or stop() says so, from recordings where there are any."""
+        """Iterate until the budget is spent or stop(), asked after each iteration, is true.
+
+        Replays what is recorded.
+        """
         own = find_capability(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
@@ -69,7 +73,7 @@ class Loop:
         notes += [] if remarks is None else [said for said in remarks.said() if said not in notes]
 
     def step(self) -> None:
-        """One iteration."""
+        """One iteration: ask, evaluate, tell, record. Nothing where the budget is spent."""
         self.run(stop=lambda: True)
 
     def _iterate(self) -> None:
@@ -78,14 +82,20 @@ class Loop:
         self._searched.tell(x, self._evaluation_function()(x))
 
     def _evaluation_function(self) -> Callable[[Array], Evaluation]:
-        """What evaluates the candidates asked for last: all, those that are wanted, or all without counting them."""
+        """What evaluates the candidates [B, n, D] asked for last.
+
+        All, those that are wanted, or all without counting.
+        """
         if self._free is not None and self._free.free():
             return self.evaluator.evaluate_uncounted
         wanted = None if self._selection is None else self._selection.wanted()
         return self.evaluator.evaluate if wanted is None else partial(self.evaluator.evaluate, wanted=wanted)
 
     def ask(self) -> Array:
-        """Candidates to evaluate next, [B, n, D]: whatever the engine says, numbers inside the bounds."""
+        """Candidates to evaluate next, [B, n, D]: whatever the engine says, numbers inside the bounds.
+
+        The first time it notes in the history where the budget does not reach through them.
+        """
         x = self.evaluator.box.keep_inside(self._searched.ask())
         if self.engine.generation == 0:
             known = self.evaluator.known
@@ -93,9 +103,9 @@ class Loop:
         return x
 
     def evaluate_and_tell(self, x: Array) -> Evaluation:
-        """Evaluate the candidates that were asked for, tell the engine and record the generation: gives the values.
+        """Evaluate the candidates x [B, n, D] asked for, tell the engine, record the generation.
 
-        What follows an iteration of a recorded search (Replay.after) is run()'s.
+        Gives their evaluation. What follows an iteration of a recorded search (Replay.after) is run()'s.
         """
         ev = self._evaluation_function()(x)
         self._searched.tell(x, ev)
@@ -103,11 +113,17 @@ class Loop:
         return ev
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Tell the engine of candidates that were evaluated elsewhere; record_generation() follows."""
+        """Tell the engine the evaluation of candidates x [B, n, D] made elsewhere.
+
+        record_generation() is the caller's.
+        """
         self._searched.tell(x, ev)
 
     def record_generation(self) -> None:
-        """Add where the search is now to the history, if it is traced."""
+        """Add counts, incumbents, population and the engine's trace to the history.
+
+        Nothing if the search is not traced.
+        """
         if self.traced:
             overwritten = self._recording is not None and self._recording.overwrites
             evaluator = self.evaluator
@@ -117,7 +133,7 @@ class Loop:
 
 
 def note_small_budget(evaluator: Evaluator, size: int) -> None:
-    """Say in the result that the budget does not reach through the first candidates, of which size are not known."""
+    """Note in the history, once, that the budget is less than the first candidates, of which size are to be called."""
     said = (
         f"the budget of {evaluator.budget} is below the population of {size}: "
         f"only the first {evaluator.budget} points were evaluated"

@@ -33,7 +33,10 @@ class DoesNotFit(ValueError):
 
 
 def capture_state(thing: Any) -> Any:
-    """What a thing keeps, without copies: arrays are never written to, objects and dicts may be."""
+    """What a thing keeps, without copies: its attributes named in `remembers`, entries of a dict, else itself.
+
+    Arrays are never written to, objects and dicts may be.
+    """
     if getattr(thing, "remembers", None) is not None:
         return {name: capture_state(getattr(thing, name)) for name in thing.remembers}
     if isinstance(thing, dict):
@@ -42,7 +45,7 @@ def capture_state(thing: Any) -> Any:
 
 
 def flatten_state(value: Any, name: str = "") -> Record:
-    """Something captured as arrays by name; where there is nothing, there is no name."""
+    """Something captured as arrays by dotted name; None has no name. Raises DoesNotFit where a leaf is no number."""
     if value is None:
         return {}
     parts = container_parts(value)
@@ -58,7 +61,10 @@ def flatten_state(value: Any, name: str = "") -> Record:
 
 
 def restore_state(thing: Any, record: Mapping[str, np.ndarray]) -> None:
-    """Make a thing that was told one generation what the record says, or raise DoesNotFit and leave it half done."""
+    """Set in place what the record names, in a thing that was told one generation.
+
+    Raises DoesNotFit where names, types or shapes differ, and leaves the thing half done.
+    """
     left = dict(record)
     _restore_part(thing, left, "")
     if left:
@@ -66,7 +72,10 @@ def restore_state(thing: Any, record: Mapping[str, np.ndarray]) -> None:
 
 
 def _restore_part(like: Any, left: Record, name: str, *, grows: bool = False) -> Any:
-    """like with the values of the record; their names are taken out of left. Objects with `remembers` are changed."""
+    """like with the values of the record; their names are taken out of left. Objects with `remembers` are changed.
+
+    With grows arrays may have more rows than recorded.
+    """
     if getattr(like, "remembers", None) is not None:
         growing = getattr(like, "grows", ())
         for part in like.remembers:
@@ -84,7 +93,10 @@ def _restore_part(like: Any, left: Record, name: str, *, grows: bool = False) ->
 
 
 def _pop_value(like: Any, left: Record, name: str, *, grows: bool) -> Any:
-    """Take the value of this name out of left; it must have type and shape of like, or fewer rows where it grows."""
+    """Take the value of this name out of left. Raises DoesNotFit unless it has type and shape of like.
+
+    With grows it may have fewer rows, the rest are like's.
+    """
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
     value, there = left.pop(name), flatten_state(like)[""]
@@ -120,7 +132,7 @@ def container_parts(value: Any) -> dict[str, Any] | None:
 
 
 def replace_parts(like: Any, parts: dict[str, Any]) -> Any:
-    """Another container of the same kind that holds these parts, and nothing that was derived from the old ones."""
+    """Another container of like's kind that holds these parts, and nothing that was derived from the old ones."""
     if isinstance(like, dict):
         return parts
     if isinstance(like, (tuple, list)) and not hasattr(like, "_fields"):

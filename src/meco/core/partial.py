@@ -17,7 +17,7 @@ from meco.core.evaluation import Evaluation
 
 
 def has_gaps(f: np.ndarray, g: np.ndarray, h: np.ndarray) -> bool:
-    """Whether some candidate has numbers that are known beside such that are not."""
+    """Whether some candidate has nan beside numbers: f [..., n], g [..., n, p], h [..., n, q]."""
     values = np.concatenate([f[..., None], g, h], axis=-1)
     missing = np.isnan(values)
     return bool(np.any(np.any(missing, axis=-1) & ~np.all(missing, axis=-1)))
@@ -26,7 +26,11 @@ def has_gaps(f: np.ndarray, g: np.ndarray, h: np.ndarray) -> bool:
 def evaluate_partial(
     f: np.ndarray, g: np.ndarray, h: np.ndarray, ineq_tol: Any, eq_tol: Any, worst: float
 ) -> Evaluation:
-    """An evaluation [B, N] of values of which some are nan; worst is the largest f so far."""
+    """An evaluation [B, N] of f [B, N], g [B, N, p] and h [B, N, q], of which some are nan.
+
+    Worst is the largest f so far. A candidate known to violate a constraint is infeasible and kept in `partial`;
+    other gaps and infinities fail.
+    """
     values = np.concatenate([f[..., None], g, h], axis=-1)
     missing, broken = np.isnan(values), np.any(np.isinf(values), axis=-1)
     over = np.concatenate([g > ineq_tol, np.abs(h) > eq_tol], axis=-1)  # nan is over nothing

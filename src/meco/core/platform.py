@@ -43,7 +43,7 @@ def pinned_variables() -> dict[str, str]:
 
 
 def pin_platform() -> None:
-    """Pin this process; of use only before NumPy is loaded, which is where commands call it. What is set stays."""
+    """Set pinned_variables() in this process's environment, where they are not set; nothing once NumPy is loaded."""
     if "numpy" not in sys.modules:
         for name, value in pinned_variables().items():
             os.environ.setdefault(name, value)
@@ -51,7 +51,10 @@ def pin_platform() -> None:
 
 @cache
 def describe_platform() -> Platform:
-    """The platform of this process, found out once; computes some matrices."""
+    """Environment, versions and a digest of the arithmetic of this process, found out once.
+
+    Computes some matrices for that.
+    """
     facts = {
         "arithmetic": digest_arithmetic(),
         **{name: os.environ[name] for name in pinned_variables() if name in os.environ},
@@ -84,7 +87,7 @@ def digest_arithmetic() -> str:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of the packages that are there, without importing them."""
+    """Versions of the packages that are installed, by name, without importing them; others are left out."""
     found = {}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -42,6 +42,7 @@ class Problem:
     eq_tol: float | np.ndarray = 1e-4  # and every |h| <= eq_tol, likewise [q]
 
     def __post_init__(self) -> None:
+        """Check box, integers and tolerances, and keep them as arrays; InvalidInput for what cannot be."""
         lower, upper = check_bounds(self.lower, self.upper, self.name)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -78,7 +79,7 @@ class Problem:
         return float(np.min(self.ineq_tol)), float(np.min(self.eq_tol))
 
     def raw(self, x: Array) -> tuple[Array, Array, Array]:
-        """Objective and constraint values: x [..., D] -> f [...], g [..., p], h [..., q].
+        """Objective and constraint values: x [..., D] -> f [...], g [..., p], h [..., q]; InvalidInput for another D.
 
         Values are what the formula gives, inf and nan included; nothing is counted here.
         """
@@ -101,7 +102,7 @@ class Problem:
     def disturbed(self, x: Array, z: Array) -> tuple[Array, Array, Array]:
         """What calls at x [..., D] answer when chance gives the normal numbers z [..., draws]; raw(x) is the truth.
 
-        A problem that draws nothing has no such answers.
+        InvalidInput for a problem that draws nothing.
         """
         if not self.draws:
             raise InvalidInput(f"{self.name} takes nothing from chance: raw(x) is what every call answers")
@@ -114,7 +115,7 @@ class Problem:
 
 
 def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The box as two float vectors, or an error that names the first bad variable."""
+    """The box as two float vectors [D] that cannot be written to. Raises InvalidInput, with the first bad variable."""
     low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     if low.ndim != 1 or low.shape != high.shape or low.size == 0:
         raise InvalidInput(
@@ -130,7 +131,7 @@ def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndar
 
 
 def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str) -> np.ndarray:
-    """Which variables are integers [D], each with an integer between its bounds."""
+    """Which variables are integers [D]. Raises InvalidInput where one has no integer between its bounds."""
     integer = np.asarray(mask, dtype=bool)
     if integer.shape != lower.shape:
         raise InvalidInput(f"{name}: integrality must have {lower.size} values; got shape {integer.shape}")
@@ -140,7 +141,7 @@ def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str
 
 
 def check_tolerances(tolerances: Any, count: int, what: str) -> np.ndarray:
-    """A tolerance for each of count constraints [count], or an error that calls them what."""
+    """A tolerance for each of count constraints [count], not to be written to. Raises InvalidInput; what names them."""
     values = np.array(tolerances, dtype=np.float64)
     if values.shape != (count,) or count == 0:
         raise InvalidInput(f"{what} must be a number, or {count} of them; got shape {values.shape}")
@@ -179,6 +180,6 @@ def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:
 
 
 def round_half_away(x: Array) -> Array:
-    """Nearest integer, halves away from zero: the rounding of the official benchmark codes."""
+    """Nearest integer as a float, halves away from zero: the rounding of the official benchmark codes; nan stays."""
     xp = namespace(x)
     return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)

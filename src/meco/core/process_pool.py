@@ -20,7 +20,7 @@ class ProcessPool:
     """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
 
     def __init__(self, count: int, variables: Mapping[str, str] = ONE_THREAD) -> None:
-        """variables are those of the processes' environment, where they differ from this one's."""
+        """Start count processes; variables are set in this process's environment too, until close() or abort()."""
         self.count = count
         self._before = {name: os.environ.get(name) for name in variables}
         os.environ.update(variables)  # inherited by the processes; this one has read its own already
@@ -28,41 +28,47 @@ class ProcessPool:
         self._start()
 
     def _start(self) -> None:
-        """Begin with new processes."""
+        """Begin with new processes, which start when they are first given work."""
         fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
         self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=_begin_worker)
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Have work(task) done in one of the processes."""
+        """Have work(task) done in one of the processes; both must be picklable.
+
+        An error comes with the Future's result.
+        """
         return self._pool.submit(work, task)
 
     def map(self, work: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """work(task) for every task, in their order."""
+        """work(task) for every task, in their order; the first error is raised where its result would come."""
         return self._pool.map(work, tasks)
 
     def renew(self) -> None:
-        """Go on after a process was lost."""
+        """End the processes at once and start others, after one was lost; results still awaited are lost too."""
         self._kill()
         self._start()
 
     def close(self) -> None:
-        """End the processes when they have done what they do; tasks that wait are dropped."""
+        """Wait for the work that has begun, drop tasks that wait, end the processes and restore the environment."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._restore_environment()
 
     def abort(self) -> None:
-        """End the processes at once, whatever they do."""
+        """End the processes at once, whatever they do, and restore the environment."""
         self._kill()
         self._restore_environment()
 
     def _restore_environment(self) -> None:
-        """The variables as they were before."""
+        """Set the environment's variables as they were before the pool."""
         for name, value in self._before.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})
 
     def _kill(self) -> None:
-        """End the processes of the pool at once, whatever they do."""
+        """End the processes of the pool at once, whatever they do; those of others stay.
+
+        Waits GRACE_SECONDS at most for each.
+        """
         ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
         for process in ours:
             process.terminate()
@@ -88,7 +94,10 @@ def _begin_worker() -> None:
 
 @contextlib.contextmanager
 def process_map(count: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Gives a function like map(work, tasks) that uses so many processes, this one alone where count is 1."""
+    """Gives a function like map(work, tasks) that uses so many processes, this one alone where count is 1 or less.
+
+    At the end of the block it waits for the work that has begun.
+    """
     if count <= 1:
         yield map
         return

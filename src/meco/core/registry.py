@@ -40,6 +40,7 @@ class Registry(Mapping[str, T], Generic[T]):
         group: str | None = None,
         accept: Callable[[Any], T] = lambda item: item,
     ) -> None:
+        """Register these items; InvalidInput for a name or alias that comes twice."""
         self.kind, self.group, self.accept = kind, group, accept
         self._items: dict[str, T] = {}
         self._aliases = dict(aliases or {})
@@ -48,7 +49,7 @@ class Registry(Mapping[str, T], Generic[T]):
             self.add(name, item)
 
     def add(self, name: str, item: Any) -> None:
-        """Register a new name."""
+        """Register a new name and the aliases that the item has. Raises InvalidInput where one is taken."""
         accepted = self.accept(item)
         aliases = getattr(accepted, "aliases", ())
         for each in (name, *aliases):
@@ -58,11 +59,15 @@ class Registry(Mapping[str, T], Generic[T]):
         self._aliases |= dict.fromkeys(aliases, name)
 
     def find(self, given: Any) -> T:
-        """The item of a name, of "file.py:Name", or the one that is given itself."""
+        """The item of a name or of "file.py:Name", or the given item itself; raises UnknownName."""
         return self[given] if isinstance(given, str) else self.accept(given)
 
     def resolve(self, given: Any) -> str:
-        """The exact name behind a name, an alias or another capitalisation; an object is found again by it."""
+        """The exact name behind a name, an alias, another capitalisation, "file.py:Name" or an object.
+
+        Loads plug-ins before it raises UnknownName. An object or a file is from now on known by the name given
+        here.
+        """
         if not isinstance(given, str):
             return self._name_object(given)
         if given in self._items or given in self._guests:
@@ -77,7 +82,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return exact
 
     def _find_ignoring_case(self, name: str) -> str | None:
-        """The exact name, whatever the capitalisation."""
+        """The exact name, whatever the capitalisation; None where there is none."""
         folded = {known.lower(): known for known in (*self._items, *self._guests, *self._aliases)}
         exact = self._aliases.get(name, folded.get(name.lower()))
         return None if exact is None else self._aliases.get(exact, exact)
@@ -95,7 +100,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return name
 
     def _load_from_file(self, text: str) -> str:
-        """Something in a Python file: its name holds the path and the version of the file."""
+        """Load the Name of "file.py:Name[@digest]": gives its exact name, with path and digest, known from now on.
+
+        Raises InvalidInput where the file is not that of the digest, UnknownName where it has no such name.
+        """
         path, rest = split_file_name(text)
         name, _, wanted = rest.partition("@")
         digest = file_digest(path)
@@ -110,7 +118,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return exact
 
     def _load_plugins(self) -> bool:
-        """Let plug-ins in, once; whether there were any to look at."""
+        """Add the items of installed plug-ins, at the first call only; whether any were looked for.
+
+        One that cannot be loaded is a warning.
+        """
         group, self.group = self.group, None
         if group is None:
             return False
@@ -133,6 +144,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._items[exact] if exact in self._items else self._guests[exact]
 
     def __contains__(self, name: object) -> bool:
+        """Whether resolve() knows it, which may load plug-ins and give an object a name."""
         try:
             return bool(self.resolve(name))
         except UnknownName:
@@ -151,7 +163,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def name_of_object(given: Any) -> str:
-    """What an object is called where it has no name in a table."""
+    """What an object without an entry in a table is called: its own name, or that of what it wraps, or its class."""
     while not hasattr(given, "__name__"):
         if isinstance(given, LazyCallable):
             return given.place.rpartition(":")[2]
@@ -163,7 +175,7 @@ def name_of_object(given: Any) -> str:
 
 
 def short_name(name: str) -> str:
-    """The name as a table shows it: without the folder and the version of a file."""
+    """The name as a table shows it: without the folder and the digest of a file."""
     if not names_a_file(name):
         return name
     path, rest = split_file_name(name)
@@ -178,7 +190,7 @@ class LazyCallable:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> Any:
-        """The object itself; imports its module."""
+        """The object itself; imports its module, and raises what that raises."""
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(f"meco.{module}"), name)
 

@@ -52,7 +52,7 @@ class Population(NamedTuple):
     ev: Evaluation
 
     def replace_where(self, won: Array, x: Array, ev: Evaluation) -> Population:
-        """Another population: newcomers x, ev in the slots that they won [B, N], these members elsewhere."""
+        """Another population: newcomers x [B, N, D], ev in the slots that they won [B, N], these members elsewhere."""
         return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
 
 
@@ -65,18 +65,18 @@ class Progress(NamedTuple):
 
 
 def not_worse(a: Key, b: Key) -> Array:
-    """Whether a ranks before b or level with it."""
+    """Whether a ranks before b or level with it: [B, N]; False where a key is nan."""
     return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
 
 
 def compare_keys(a: Key, b: Key) -> tuple[Array, Array]:
-    """not_worse(a, b), and whether a ranks strictly before b: [B, N] each; keys are numbers, never nan."""
+    """Two masks [B, N]: a ranks before b or level with it, and a ranks strictly before b; False where a key is nan."""
     before, level = a.major < b.major, a.major == b.major
     return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
 
 
 def order(key: Key) -> Array:
-    """Indices from best to worst, ties in their old order: [B, N]."""
+    """Indices [B, N] from best to worst, ties in their old order; nan last."""
     if isinstance(key.minor, np.ndarray):
         return np.lexsort((key.minor, key.major), axis=-1)
     xp = namespace(key.minor)
@@ -85,7 +85,7 @@ def order(key: Key) -> Array:
 
 
 def best(key: Key) -> Array:
-    """Index of the first best candidate of each run: [B]."""
+    """Index of the first best candidate of each run: [B]; 0 where all of a run are (inf, inf)."""
     if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= MAX_SORTED:
         return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
     xp = namespace(key.minor)
@@ -119,7 +119,7 @@ def _divide_by_largest(values: Array) -> Array:
 
 @fused
 def _key_of_rule(rule: Rule, ev: Evaluation, state: Any) -> Key:
-    """Rule.key() as a plain function, which is what can be compiled."""
+    """Rule.key() as a plain function, which is what can be compiled; failed candidates rank last."""
     key = rule.values(ev, state)
     return key if ev.intact else key.last_where(ev.failed)
 
@@ -137,15 +137,18 @@ class Rule(ABC):
     ignores_progress: bool = False  # whether adapt() never looks at how far the run is
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Any:
-        """State after the first population."""
+        """State after the first population [B, N]; u [B, 2] uniform numbers. None where a rule keeps nothing."""
         return None
 
     def adapt(self, state: Any, pop: Population, progress: Progress, u: Array) -> Any:
-        """State after a selection."""
+        """State after a selection, given the survivors; the old state is not changed."""
         return state
 
     def apply_controls(self, state: Any, values: Mapping[str, Array]) -> Any:
-        """State after controls were set by name, one value [B] each."""
+        """State after controls were set by name, one value [B] each.
+
+        Raises InvalidInput for a name that is not offered.
+        """
         refuse_unknown(self, self.controls, values)
         return state
 
@@ -154,7 +157,7 @@ class Rule(ABC):
         """The key of candidates [B, N]; what it says of failed ones does not count, since key() puts them last."""
 
     def key(self, ev: Evaluation, state: Any) -> Key:
-        """What engines compare by: values(), with failed candidates last."""
+        """What engines compare by: values(), with failed candidates (inf, inf), last of all."""
         return _key_of_rule(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ def typical_size(x0: np.ndarray) -> np.ndarray:
 
 
 def measure_range(lower: np.ndarray, upper: np.ndarray, x0: np.ndarray) -> SearchRange:
-    """Coordinates for bounds [D] of which some are infinite, around x0 [D]; eq. (1)."""
+    """Coordinates for bounds lower and upper [D], of which some are infinite, around a finite x0 [D]; eq. (1)."""
     below, above = np.isfinite(lower), np.isfinite(upper)
     low, high = np.where(below, lower, 0.0), np.where(above, upper, 0.0)
     own = TYPICAL_LENGTHS * typical_size(x0)

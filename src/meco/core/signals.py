@@ -51,10 +51,10 @@ def note_signals(
 
 @contextmanager
 def raise_on_signals(error: Callable[[int], BaseException]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM both raise an error made of the signal's number, once.
+    """Inside the block Ctrl-C and SIGTERM raise error(number of the signal), once; later ones are ignored.
 
-    A terminal and most job schedulers send the signal to every process of the group, and
-    `timeout` even twice to the first: what comes later must not disturb the way out.
+    A terminal and most job schedulers send the signal to every process of the group, and `timeout` even twice to
+    the first: what comes later must not disturb the way out.
     """
 
     def stop(number: int, frame: Any) -> None:
@@ -81,7 +81,7 @@ def treat_sigterm_as_interrupt() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    """A handler that interrupts, unless an earlier signal has already begun to end the work."""
+    """Raise KeyboardInterrupt, unless an earlier signal has already begun to end the work."""
     if time.monotonic() - _way_out_begun > EXIT_SECONDS:
         _begin_way_out()
         raise KeyboardInterrupt
@@ -104,7 +104,7 @@ def interrupt_signals() -> tuple[int, ...]:
 def _install_handler(
     signals: Sequence[int], handler: Callable[[int, Any], None], ignore_later: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes.
+    """Handle signals so inside the block; nothing in another thread than the main one.
 
     Afterwards each signal has its handler of before, or none where ignore_later() says so: at once, without a moment in
     which the one of before could hear it.

@@ -69,7 +69,7 @@ class Source(Protocol):
         ...
 
     def worst(self) -> float:
-        """The largest f so far, where partial."""
+        """The largest f so far, where partial; 0 before there is one."""
         ...
 
     def counts(self) -> tuple[int, int]:
@@ -81,11 +81,11 @@ class Source(Protocol):
         ...
 
     def values(self, x: Array) -> Values:
-        """Of points [B, n, D], a row for each run."""
+        """f [B, n], g [B, n, p] and h [B, n, q] of points x [B, n, D], a row for each run."""
         ...
 
     def values_of(self, run: int, x: Array) -> Values:
-        """Of points [1, n, D] of one run alone."""
+        """f [1, n], g [1, n, p] and h [1, n, q] of points x [1, n, D] of one run alone."""
         ...
 
     def true_values(self, x: Array) -> Values | None:
@@ -93,5 +93,5 @@ class Source(Protocol):
         ...
 
     def pop_extra_calls(self) -> ExtraCalls | None:
-        """What was called beside the candidates since the last time; None: nothing."""
+        """What was called beside the candidates since the last time it was asked, given once; None: nothing."""
         ...

@@ -29,6 +29,7 @@ class Streams:
     remembers = ("positions",)
 
     def __init__(self, seeds: Iterable[int], xp: Any = np, device: Any = None) -> None:
+        """A generator for each seed, at its beginning; InvalidInput without seeds or for negative ones."""
         self.seeds = tuple(int(s) for s in seeds)
         if not self.seeds:
             raise InvalidInput("at least one seed is needed; got none")
@@ -43,14 +44,14 @@ class Streams:
         return len(self.seeds)
 
     def uniform(self, *shape: int) -> Array:
-        """Uniform numbers in [0, 1): [B, *shape]."""
+        """Uniform numbers in [0, 1): [B, *shape]; moves every stream."""
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.random(out=row)
         return self._to_device(block)
 
     def normal(self, *shape: int) -> Array:
-        """Standard normal numbers: [B, *shape]."""
+        """Standard normal numbers: [B, *shape]; moves every stream."""
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.standard_normal(out=row)
@@ -61,7 +62,7 @@ class Streams:
         return self._generators[run]
 
     def select(self, runs: Iterable[int]) -> Streams:
-        """The same streams, where they stand, of some of the runs."""
+        """The streams of the runs at these indices, shared: a draw moves them here too."""
         part, chosen = copy(self), list(runs)
         part.seeds = tuple(self.seeds[b] for b in chosen)
         part._generators = [self._generators[b] for b in chosen]
@@ -74,11 +75,11 @@ class Streams:
         return other
 
     def state(self) -> str:
-        """Where every stream stands, as text."""
+        """Where every stream stands, as JSON text for restore()."""
         return json.dumps([g.bit_generator.state for g in self._generators])
 
     def restore(self, state: str) -> None:
-        """Go back to a state()."""
+        """Go back to where state() was taken; raises ValueError where the number of runs differs."""
         for generator, saved in zip(self._generators, json.loads(state), strict=True):
             generator.bit_generator.state = saved
 
@@ -102,7 +103,7 @@ class Streams:
             }  # fmt: skip
 
     def _to_device(self, block: np.ndarray) -> Array:
-        """The numbers in the library and on the device of these streams."""
+        """The numbers [B, ...] in the library and on the device of these streams."""
         if self.xp is np:
             return block
         return self.xp.asarray(block, dtype=self.xp.float64, device=self.device)
@@ -112,6 +113,7 @@ class DeviceStreams:
     """One torch generator on the device for a whole batch: for throughput, not for single-run reproduction."""
 
     def __init__(self, seed: int, runs: int, device: str) -> None:
+        """The runs are numbered from seed on; MissingExtra without torch."""
         torch = load_extra("torch", "train", "drawing on a device")
         xp = load_extra("array_api_compat.torch", "train", "drawing on a device")
         self.seeds = tuple(range(seed, seed + runs))
@@ -122,19 +124,19 @@ class DeviceStreams:
         self._torch = torch
 
     def uniform(self, *shape: int) -> Array:
-        """Uniform numbers in [0, 1): [B, *shape]."""
+        """Uniform numbers in [0, 1): [B, *shape] on the device; moves the one generator."""
         return self._torch.rand(
             (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
         )
 
     def normal(self, *shape: int) -> Array:
-        """Standard normal numbers: [B, *shape]."""
+        """Standard normal numbers: [B, *shape] on the device; moves the one generator."""
         return self._torch.randn(
             (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
         )
 
     def select(self, runs: Iterable[int]) -> DeviceStreams:
-        """Numbers for some of the runs, from the same generator."""
+        """Numbers for so many runs, whichever they are, from the same generator, which moves here too."""
         part = copy(self)
         part.runs = len(list(runs))
         part.seeds = tuple(range(self._seed, self._seed + part.runs))
