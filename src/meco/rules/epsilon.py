@@ -21,7 +21,10 @@ def relaxed_violation(c: Array, eps: Array) -> Array:
 
 
 def thresholded_violation(nu: Array, eps: Array) -> Array:
-    """The classic scalar level: 0 within eps, the whole violation beyond. nu [B, N], eps [B]."""
+    """The classic scalar level: 0 within eps, the whole violation beyond.
+
+    nu [B, N], eps [B] -> [B, N]; nan stays nan.
+    """
     return namespace(nu).where(nu <= eps[:, None], 0.0, nu)
 
 
@@ -107,11 +110,11 @@ class ScheduledEpsilon(Rule):
     delta: float = DELTA
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Schedule:
-        """The initial scale, and the allowance of the first generation."""
+        """The initial scale, and the allowance of the first generation: [B, C] each."""
         return self._schedule_at(initial_scale(pop.ev, self.delta), progress)
 
     def adapt(self, state: Schedule, pop: Population, progress: Progress, u: Array) -> Schedule:
-        """The allowance at this progress."""
+        """The same scale, and the allowance at this progress; the population does not count."""
         return self._schedule_at(state.base, progress)
 
     def _schedule_at(self, base: Array, progress: Progress) -> Schedule:

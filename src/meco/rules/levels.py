@@ -25,9 +25,9 @@ class FallingState(NamedTuple):
 
 
 def falling_level(first: Array, reached: float, until: float) -> Array:
-    """first * (1 - X)^c with c = -(ln first + 6) / ln(1 - until), and 0 from X = until on; first [B].
+    """first * (1 - X)^c with c = -(ln first + 6) / ln(1 - until), and 0 from X = until on: first [B] -> [B].
 
-    A first level below exp(-6) would make the level grow: c is at least 0.
+    X is `reached`, the share of the budget. A first level below exp(-6) would make the level grow: c is at least 0.
     """
     xp = namespace(first)
     if reached >= until:
@@ -45,13 +45,13 @@ class FallingEpsilon(Rule):
     until: float = 0.5
 
     def start(self, pop: Population, progress: Progress, u: Array) -> FallingState:
-        """The largest violation of the first population is the first level; 0 where all failed."""
+        """The largest violation [B] of the first population is the first level; 0 where all failed."""
         first = masked_max(pop.ev.nu, ~pop.ev.failed)
         first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
         return FallingState(first, falling_level(first, 0.0, self.until), progress.evaluations)
 
     def adapt(self, state: FallingState, pop: Population, progress: Progress, u: Array) -> FallingState:
-        """The level that is left at this progress."""
+        """The level [B] that is left at this progress; the population does not count."""
         reached = (progress.evaluations - state.spent) / progress.budget
         return state._replace(eps=falling_level(state.first, reached, self.until))
 
@@ -70,7 +70,10 @@ NEGLIGIBLE_LEVEL = 1e-8
 
 
 def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
-    """Violation per constraint, equalities within the tolerance counted as kept: [B, N]; nan of failed candidates."""
+    """Violation per constraint, equalities within the tolerance counted as kept: [B, N].
+
+    nan of failed candidates, 0 where there are no constraints.
+    """
     xp = namespace(ev.f)
     h = xp.abs(ev.h)
     total = ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.where(h > eq_tol, h, 0.0))
@@ -126,7 +129,7 @@ class HellwigBeyerEpsilon(Rule):
 
 
 def masked_median(values: Array, keep: Array) -> Array:
-    """Median of the kept entries along the last axis; 0 where none is kept."""
+    """Median of the kept entries along the last axis: [B, N], keep [B, N] -> [B]; 0 where none is kept."""
     xp = namespace(values)
     ranked = xp.sort(xp.where(keep, values, xp.inf), axis=-1)
     count = xp.sum(xp.astype(keep, xp.int64), axis=-1, keepdims=True)
@@ -172,7 +175,7 @@ class ShrinkingTolerance(Rule):
         return Key(violation_beyond(ev, state[:, None, :]), ev.f)
 
     def strict(self, ev: Evaluation) -> Key:
-        """The rank under the final tolerance."""
+        """Keys [B, N] under the final tolerance, with failed candidates last."""
         return Key(violation_beyond(ev, self.final), ev.f).last_where(ev.failed)
 
     def trace(self, state: Array) -> dict[str, Array]:
@@ -180,6 +183,6 @@ class ShrinkingTolerance(Rule):
 
 
 def violation_beyond(ev: Evaluation, tolerance: Array | float) -> Array:
-    """Inequalities in full, equalities as far as they exceed the tolerance: [B, N]."""
+    """Inequalities in full, equalities as far as they exceed the tolerance, summed: [B, N]; nan where it failed."""
     xp = namespace(ev.f)
     return ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.clip(xp.abs(ev.h) - tolerance, min=0.0))

@@ -14,7 +14,7 @@ FALLBACK_WEIGHT = 1e12  # first weight when the first population cannot set one
 
 
 def penalty_key(ev: Evaluation, weight: Array | float) -> Key:
-    """f + weight * nu as a one-level key."""
+    """f + weight * nu as a one-level key [B, N]; weight is a number or [B, 1]."""
     total = ev.f + weight * ev.nu
     return Key(zeros_like(total), total)
 
@@ -43,6 +43,7 @@ class BalancedPenalty(Rule):
     ignores_progress = True
 
     def __post_init__(self) -> None:
+        """UnknownName for another formula than "range" and "apm"."""
         if self.formula not in FORMULAS:
             raise UnknownName("balanced penalty", self.formula, FORMULAS)
 
@@ -65,7 +66,7 @@ class BalancedPenalty(Rule):
 
 
 def _weight_by_ranges(ev: Evaluation) -> tuple[Array, Array]:
-    """r of "range", and where violations differ enough for it: [B] each."""
+    """r of "range" [B], and where violations differ enough for it, a mask [B]; failed candidates do not count."""
     xp = namespace(ev.f)
     ok = ~ev.failed
     some = xp.any(ok, axis=-1)
@@ -81,7 +82,7 @@ def _weight_by_ranges(ev: Evaluation) -> tuple[Array, Array]:
 
 
 def _weight_by_means(ev: Evaluation) -> tuple[Array, Array]:
-    """r of "apm", and where violations are large enough for it: [B] each."""
+    """r of "apm" [B], and where violations are large enough for it, a mask [B]; failed candidates do not count."""
     xp = namespace(ev.f)
     mean_nu = masked_mean(ev.nu, ~ev.failed)
     usable = mean_nu > MIN_VIOLATION_RANGE
