@@ -36,16 +36,19 @@ class RuleEngine(Engine):
         self.u_rule: Array = None
 
     def key(self, ev: Evaluation) -> Key:
-        """The rank of candidates under the rule's present state."""
+        """The keys of candidates [B, N] under the rule's present state, failed ones last."""
         return self.rule.key(ev, self.state)
 
     def begin_population(self, x: Array, ev: Evaluation) -> None:
-        """Make the evaluated candidates the first population, and start the rule from it; engines may extend this."""
+        """Make the evaluated candidates the first population, draw u [B, 2], and start the rule.
+
+        Engines may extend this.
+        """
         self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
         self.state = self.rule.start(self.population, self.progress(), self.u_rule)
 
     def adapt_rule(self, u: Array) -> None:
-        """Let the rule adapt to the population that was just selected; u [B, 2]."""
+        """Let the rule adapt its state to the population that was just selected; u [B, 2] uniform numbers."""
         assert self.population is not None
         self.u_rule = u
         self.state = self.rule.adapt(self.state, self.population, self.progress(), u)
@@ -75,7 +78,7 @@ class RuleEngine(Engine):
         return tuple(offers)
 
     def _steer(self, values: Mapping[str, Array]) -> None:
-        """Set controls of the rule by name, [B] each."""
+        """Set controls of the rule by name, [B] each; InvalidInput for names that it has not."""
         self.state = self.rule.apply_controls(self.state, values)
 
     def _knowledge(self) -> Mapping[str, Any]:
@@ -83,11 +86,11 @@ class RuleEngine(Engine):
         return {"population": self.population, "progress": self.progress(), **self.rule.known(self.state)}
 
     def _graph_key(self) -> Hashable | None:
-        """All generations are alike."""
+        """One key for all generations: they are alike."""
         return "generation"
 
     def _count_generation(self) -> None:
-        """What the host counts of a generation that a device repeats."""
+        """Count a generation that a device repeats."""
         self.generation += 1
 
     def trace(self) -> dict[str, Array]:

@@ -72,7 +72,10 @@ class C2oDE(RuleEngine):
         return (*super().capabilities(), Selection(lambda: self._wanted))
 
     def ask(self) -> Array:
-        """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
+        """The first population or three trials of each individual, [B, n, D]; fresh points where runs are stuck.
+
+        Fresh ones are wanted by stuck runs alone (Selection). Draws the numbers of a generation once.
+        """
         if self.population is None:
             return first_population(self.task, self.size)
         if self._u is None:
@@ -84,7 +87,7 @@ class C2oDE(RuleEngine):
         return make_trials(self.population, self._u)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep the best trial of each individual where it is not worse; what failed is never kept."""
+        """Keep the best trial [B, 3N, D] of each individual where it is not worse; what failed is never kept."""
         evaluated = x.shape[1] if self._wanted is None else self._wanted.sum(axis=1)
         self.used = np.minimum(self.used + evaluated, self.task.budget)
         if self.population is None:
@@ -96,7 +99,10 @@ class C2oDE(RuleEngine):
             self._select_survivors(x, ev)
 
     def _select_survivors(self, x: Array, ev: Evaluation) -> None:
-        """End the generation: the best trial of each individual replaces it unless it is worse."""
+        """End the generation: the best of trials x [B, 3N, D] replaces its individual unless worse or failed.
+
+        The rule adapts.
+        """
         assert self.population is not None
         assert self._u is not None
         trial = preselect_trials(x, ev, self.size)
@@ -107,7 +113,7 @@ class C2oDE(RuleEngine):
         self._u = None
 
     def progress(self) -> Progress:
-        """One population at first, three trials of each individual in every generation."""
+        """Progress after one population at first and three trials of each individual in every generation."""
         return self.task.progress(self.size * (1 + TRIALS * self.generation), self.generation)
 
 
@@ -122,7 +128,7 @@ def is_stuck(ev: Evaluation) -> Array:
 
 
 def make_trials(population: Population, u: C2oDENumbers) -> Array:
-    """Three candidates of each individual side by side: [B, 3N, D], the trials of i at 3i, 3i+1, 3i+2."""
+    """Three candidates of each individual side by side: [B, 3N, D], the trials of i at 3i, 3i+1, 3i+2, in the cube."""
     xp, x = namespace(population.x), population.x
     by_objective = rows(x, best(BY_OBJECTIVE.key(population.ev, None))[:, None])  # [B, 1, D]
     by_violation = rows(x, best(BY_VIOLATION.key(population.ev, None))[:, None])
@@ -149,7 +155,7 @@ def pick_setting(pool: str, u: Array) -> Array:
 
 
 def preselect_trials(x: Array, ev: Evaluation, size: int) -> Population:
-    """Of the trials of each individual, the best by violation: [B, 3N, ...] -> [B, N, ...]."""
+    """The best trial by violation of each of size individuals: [B, 3N, ...] -> [B, N, ...]; failed ones come last."""
     xp = namespace(x)
     runs = x.shape[0]
     by_trial = ev.map(lambda a: xp.reshape(a, (runs * size, TRIALS, *a.shape[2:])))

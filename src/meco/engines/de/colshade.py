@@ -97,7 +97,10 @@ class ColShade(RuleEngine):
         self._archive_capacity, self._initial_share = round(ARCHIVE_PER_INDIVIDUAL * pop_size), float(flights)
 
     def ask(self) -> Array:
-        """Trials of the next generation; the first time, uniform points."""
+        """Trials [B, N, D] of the next generation, the first time uniform points.
+
+        Draws, and leaves for tell() what it needs.
+        """
         if self.population is None:
             return first_population(self.task, self.size)
         x = self.population.x
@@ -123,7 +126,10 @@ class ColShade(RuleEngine):
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is better and did not fail; learn which move and which settings paid."""
+        """Keep each trial that is better and did not fail; learn which move and which settings paid.
+
+        The rule adapts.
+        """
         if self.population is None:
             self.begin_population(x, ev)
             return
@@ -135,7 +141,7 @@ class ColShade(RuleEngine):
         self.adapt_rule(self._made.u.rule)
 
     def begin_population(self, x: Array, ev: Evaluation) -> None:
-        """Take the first population; histories and archive start empty."""
+        """Make the evaluated points the first population; histories and archive start empty. Draws."""
         super().begin_population(x, ev)
         walks, flights = (SuccessHistory.initial(x, HISTORY_SLOTS) for _ in range(2))
         self.histories = (walks, flights)
@@ -143,7 +149,7 @@ class ColShade(RuleEngine):
         self.archive = ExternalArchive.empty(x, self._archive_capacity)
 
     def _make_keys(self, ev: Evaluation) -> tuple[Key, Key]:
-        """Keys of trials and parents: relaxed, but strict for the best and where only strictness improves."""
+        """Keys [B, N] of trials and of parents: relaxed, but strict for the best and where only that improves."""
         assert self.population is not None
         relaxed = self.key(ev), self.key(self.population.ev)
         strict = self.rule.strict(ev), self._made.strict
@@ -155,7 +161,10 @@ class ColShade(RuleEngine):
         return trial, parent
 
     def _improves_only_strictly(self, relaxed: tuple[Key, Key], strict: tuple[Key, Key]) -> Array:
-        """Not better by the relaxed order, but less violating by the strict one while tolerances are wide."""
+        """Where [B, N] a trial is not better by the relaxed order, but less violating by the strict one.
+
+        Both are (trials, parents); only while some tolerance of the run is wider than the final one.
+        """
         xp = namespace(strict[0].major)
         wide = xp.any(self.state > self.rule.final, axis=-1)[:, None]
         return wide & not_worse(relaxed[1], relaxed[0]) & (strict[0].major < strict[1].major)
@@ -177,14 +186,17 @@ class ColShade(RuleEngine):
 
 
 def mark_best(key: Key) -> Array:
-    """Marks the first best candidate of each run: [B, N]."""
+    """A mask [B, N] with the first best candidate of each run."""
     xp = namespace(key.major)
     places = xp.arange(key.major.shape[1], dtype=xp.int64, device=key.major.device)
     return places[None, :] == best(key)[:, None]
 
 
 def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
-    """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; z is normal [B, N, D], 0 as 1."""
+    """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; z is normal [B, N, D], 0 as 1.
+
+    x, guide [B, N, D], F [B, N] -> [B, N, D], which may lie outside the cube.
+    """
     xp = namespace(x)
     square = normal * normal
     length = LEVY_SCALE / xp.where(square > 0.0, square, 1.0)
@@ -192,14 +204,17 @@ def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
 
 
 def move_back_inside(mutant: Array, parent: Array, u: Array) -> Array:
-    """A component outside the unit cube goes between the bound it crossed and its parent, near the bound."""
+    """A component outside the unit cube goes between the bound it crossed and its parent, near the bound.
+
+    mutant, parent and u, uniform numbers, [B, N, D].
+    """
     bound = bounded(mutant, 0.0, 1.0)
     share = INWARD_SHARE * u
     return namespace(mutant).where(mutant == bound, mutant, (1.0 - share) * bound + share * parent)
 
 
 def update_flight_share(share: Array, by_walk: Array, by_flight: Array) -> Array:
-    """How often to fly next, after these gains [B, N] of the two moves; unchanged where neither gained."""
+    """How often to fly next [B], after these gains [B, N] of the two moves; unchanged where neither gained."""
     xp = namespace(share)
     flight, total = xp.sum(by_flight, axis=-1), xp.sum(by_walk + by_flight, axis=-1)
     paid = MOMENTUM * share + (1.0 - MOMENTUM) * flight / xp.where(total > 0.0, total, 1.0)

@@ -44,7 +44,10 @@ class MdeCgo(RuleEngine):
         self.strategy, self.F, self.CR = strategy, float(F), float(CR)
 
     def ask(self) -> Array:
-        """Trials of the next generation; the first time, uniform points."""
+        """Trials [B, N, D] of the next generation, the first time uniform points.
+
+        Draws, and leaves for tell() what it needs.
+        """
         if self.population is None:
             return first_population(self.task, self.size)
         size, dim = self.size, self.task.dim
@@ -57,7 +60,7 @@ class MdeCgo(RuleEngine):
         return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is not worse than its parent and did not fail."""
+        """Keep each trial that is not worse than its parent and did not fail, in `population`; the rule adapts."""
         if self.population is None:
             self.begin_population(x, ev)
             return
@@ -68,7 +71,10 @@ class MdeCgo(RuleEngine):
 
 
 def make_donors(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:
-    """The donor of each individual: leader [B, 1, D] is the best, the others [B, N, D] are drawn."""
+    """The donor of each individual [B, N, D]: leader [B, 1, D] is the best, the others [B, N, D] are drawn.
+
+    It may lie outside the cube. Names beside the STRATEGIES mean "rand1".
+    """
     if strategy == "best1":
         return leader + F * (first - second)
     if strategy == "rand-to-best1":

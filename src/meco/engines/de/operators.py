@@ -20,7 +20,10 @@ def draw_numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -
 
 
 def cut_block(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
-    """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
+    """Cut the numbers [B, n] of runs into arrays [B, *shape], one after the other.
+
+    n is what the shapes hold, or more.
+    """
     runs = block.shape[0]
     cut = [block[:, place] for place in _slices_by_shape(shapes)]
     return [part if len(shape) == 1 else reshaped(part, (runs, *shape)) for part, shape in zip(cut, shapes)]
@@ -28,7 +31,7 @@ def cut_block(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
 
 @lru_cache(maxsize=64)
 def _slices_by_shape(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
-    """Where in a row of numbers those of each shape lie."""
+    """Where in a row of numbers those of each shape lie; at least one shape."""
     ends = list(accumulate(math.prod(shape) for shape in shapes))
     return [slice(*ends) for ends in zip([0, *ends], ends)]
 
@@ -40,7 +43,7 @@ def skip_taken(index: Array, taken: Array) -> Array:
 
 
 def distinct_indices(u: Array) -> list[Array]:
-    """k indices for each individual, different from each other and from its own: u [B, N, k] -> k of [B, N].
+    """k indices for each individual, different from each other and from its own: u [B, N, k] -> k of [B, N], k < N.
 
     Each is drawn from the positions that are left, then steps over those already taken.
     """
@@ -59,7 +62,7 @@ def distinct_indices(u: Array) -> list[Array]:
 
 
 def reflect_into_cube(x: Array) -> Array:
-    """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there."""
+    """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there. Any shape."""
     xp = namespace(x)
     mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))
     return bounded(mirrored, 0.0, 1.0)
@@ -79,7 +82,7 @@ def zero_unless(mask: Array, a: Array) -> Array:
 
 
 def positions(count: int, like: Array) -> Array:
-    """0, 1, ..., count - 1, in the type of like."""
+    """0, 1, ..., count - 1 in the type of like, not to be written to."""
     if isinstance(like, np.ndarray):
         return _cached_positions(count, like.dtype)
     return namespace(like).arange(count, dtype=like.dtype, device=like.device)
@@ -94,5 +97,5 @@ def _cached_positions(count: int, dtype: Any) -> np.ndarray:
 
 
 def ascending_order(x: Array) -> Array:
-    """Indices from the least entry to the largest along the last axis; equal ones in any order."""
+    """Indices from the least entry to the largest along the last axis; equal ones in any order, nan last."""
     return x.argsort(axis=-1) if isinstance(x, np.ndarray) else namespace(x).argsort(x, axis=-1)

@@ -86,7 +86,10 @@ class Shade(RuleEngine):
             raise InvalidInput(f"{self.label} needs a share of guides above 0 and up to 1; got {guides}")
 
     def ask(self) -> Array:
-        """Trials of the next generation; the first time, uniform points."""
+        """Trials [B, N, D] of the next generation, the first time uniform points.
+
+        Draws, and leaves for tell() what it needs.
+        """
         if self.population is None:
             return first_population(self.task, self.size)
         self._u = ShadeNumbers.draw(self.task, self.size, redraw=self.settings.redraw)
@@ -100,7 +103,10 @@ class Shade(RuleEngine):
 
     @np.errstate(all="ignore")  # what failed is inf, and its differences are thrown away
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep each trial that is not worse than its parent and did not fail; learn F and CR from the wins."""
+        """Keep each trial that is not worse than its parent and did not fail; learn F and CR from the wins.
+
+        The rule adapts.
+        """
         if self.population is None:
             self.begin_population(x, ev)
             return
@@ -118,7 +124,7 @@ class Shade(RuleEngine):
         self.adapt_rule(self._u.rule)
 
     def begin_population(self, x: Array, ev: Evaluation) -> None:
-        """Take the first population; history and archive start empty."""
+        """Make the evaluated points the first population; history and archive start empty. Draws."""
         super().begin_population(x, ev)
         self.history = SuccessHistory.initial(x, self.settings.memory)
         self.archive = ExternalArchive.empty(x)
@@ -161,7 +167,8 @@ def select_survivors(
 ) -> tuple[Population, SuccessHistory, Array]:  # fmt: skip
     """Survivors, the history taught by their F and CR, and which parents [B, N] lost and go to the archive.
 
-    parent and trial are the keys of parents and offspring, slot by slot.
+    parent and trial are the keys [B, N] of parents and offspring, slot by slot. What failed neither survives nor
+    teaches.
     """
     won, better = compare_keys(trial, parent)
     if not offspring.ev.intact:
@@ -174,7 +181,10 @@ def select_survivors(
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:
-    """Index of x_pbest: uniform among the first max(2, ceil(p N)) of the ranking; all [B, N]."""
+    """Index of x_pbest: uniform among the first max(2, ceil(p N)) of the ranking; all [B, N].
+
+    p is the share, or where that is None drawn between 2/N and 0.2 by u_share.
+    """
     xp = namespace(u_share)
     size = ranked.shape[1]
     p = 2.0 / size + u_share * (0.2 - 2.0 / size) if share is None else xp.full_like(u_share, share)
@@ -203,29 +213,35 @@ def _floor_to_index(position: Array, like: Array) -> Array:
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:
-    """x + F (x_pbest - x) + F (x_r1 - x_r2); x [B, N, D], F [B, N, D or 1]."""
+    """x + F (x_pbest - x) + F (x_r1 - x_r2): [B, N, D], which may lie outside the cube; F is [B, N, D or 1]."""
     return x + F * (guide - x + first - second)
 
 
 def midpoint_repair(mutant: Array, parent: Array) -> Array:
-    """A component outside the unit cube becomes the midpoint of its parent and the bound it crossed."""
+    """A component outside the unit cube becomes the midpoint of its parent and the bound it crossed: [B, N, D]."""
     xp = namespace(mutant)
     bound = mutant.clip(0.0, 1.0) if xp is np else bounded(mutant, 0.0, 1.0)  # one pass over a whole population
     return xp.where(mutant == bound, mutant, 0.5 * (parent + bound))
 
 
 def redraw_repair(mutant: Array, fresh: Array) -> Array:
-    """A component outside the unit cube is drawn again."""
+    """A component outside the unit cube becomes that of fresh, uniform numbers [B, N, D]."""
     return namespace(mutant).where((mutant < 0.0) | (mutant > 1.0), fresh, mutant)
 
 
 def binomial_crossover(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
-    """Take each component from the mutant with probability CR, and one of them always."""
+    """Take each component from the mutant with probability CR, and one of them always.
+
+    parent, mutant and u [B, N, D], CR and u_forced [B, N]; u are uniform numbers. Points are finite.
+    """
     return where_finite(crossover_mask(CR, u, u_forced), mutant, parent)
 
 
 def crossover_mask(CR: Array, u: Array, u_forced: Array) -> Array:
-    """Which components [B, N, D] a trial takes from its mutant: each with probability CR, and one always."""
+    """Which components [B, N, D] a trial takes from its mutant: each with probability CR [B, N], and one always.
+
+    u [B, N, D] and u_forced [B, N] are uniform numbers in [0, 1).
+    """
     dim = u.shape[-1]
     forced = namespace(u).floor(u_forced * dim)[..., None] == positions(dim, u)
     return (u < CR[..., None]) | forced

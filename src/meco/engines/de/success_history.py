@@ -28,10 +28,9 @@ class SuccessHistory:
         return cls(F, CR, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
     def sample(self, u_slot: Array, u_F: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
-        """F and CR of each individual around one slot, the same for both: [B, N].
+        """F and CR, [B, N] each, of each individual around one slot, the same for both.
 
-        Given a crowd of N, F lies above Zaharie's sqrt((1 - CR/2) / N), below which a
-        population loses its spread.
+        Given a crowd of N, F lies above Zaharie's sqrt((1 - CR/2) / N), below which a population loses its spread.
         """
         xp = namespace(u_slot)
         slot = astype(u_slot * self.F.shape[1], self.next_slot.dtype)
@@ -63,16 +62,16 @@ def weighted_mean(values: Array, weight: Array, weight_sum: Array) -> Array:
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:
-    """Sum of w v^2 over sum of w v along the last axis; 0 where the sums are."""
+    """Sum of w v^2 over sum of w v along the last axis: [B, N] -> [B]; 0 where the sums are."""
     xp = namespace(values)
     return xp.vecdot(weight, values * values) / safe_divisor(xp.vecdot(weight, values))
 
 
 def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Array:
-    """F from the Cauchy law around a centre, given F > least, cut at 1.
+    """F from the Cauchy law around a centre, given F > least, cut at 1; centre and u have one shape.
 
-    The inverse distribution function on the part above least: the law of "draw again
-    while F <= least" from exactly one uniform number in [0, 1).
+    The inverse distribution function on the part above least: the law of "draw again while F <= least" from exactly
+    one uniform number in [0, 1).
     """
     xp = namespace(u)
     below = 0.5 - xp.atan((centre - least) / SAMPLING_WIDTH) / math.pi  # P(F <= least)

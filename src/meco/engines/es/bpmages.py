@@ -66,11 +66,14 @@ class BpEpsMagEs(Engine):
         self._asked = next(self._search)
 
     def ask(self) -> np.ndarray:
-        """The points that the search asks for next, [1, n, D]."""
+        """The points that the search asks for next, [1, n, D]; the same until tell()."""
         return self._asked
 
     def tell(self, x: np.ndarray, ev: Evaluation) -> None:
-        """Let the search go on to the points that it asks for next."""
+        """Count the points x [1, n, D], unless they are free.
+
+        And let the search go on to those that it asks for next.
+        """
         if not self.free:
             self.used = min(self.used + x.shape[1], self.task.budget)
         self._asked = self._search.send(ev)
@@ -85,7 +88,10 @@ class BpEpsMagEs(Engine):
     # -- restarts -----------------------------------------------------------------------------------
 
     def _search_until_spent(self) -> Asking:
-        """The first start, then large ones of doubled size, and small ones while they have cost less."""
+        """Yields points to evaluate, without end.
+
+        The first start, then large ones of doubled size and small ones between.
+        """
         relaxed = StartPlan(self.size, HellwigBeyerEpsilon(eq_tol=self.task.eq_tol), repairs=3)
         yield from self._search_once(relaxed)
         number = small = cost_small = cost_large = 0
@@ -108,7 +114,7 @@ class BpEpsMagEs(Engine):
     # -- one start ----------------------------------------------------------------------------------
 
     def _search_once(self, plan: StartPlan) -> Asking:
-        """An MA-ES from a uniform population, until it stops improving."""
+        """Yields the points of an MA-ES from a uniform population, until it stops improving."""
         par = StrategyParameters.of(self.task.dim, -(-plan.size // plan.rule.one_in))
         unit = first_population(self.task, plan.size) if self.population is None else self._draw_uniform(plan.size)
         self.offspring = plan.size
@@ -141,7 +147,7 @@ class BpEpsMagEs(Engine):
             eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
     def _rate_first(self, ev: Evaluation, ranked: np.ndarray) -> tuple[float, float]:
-        """Violation and objective of the candidate that ranks first; inf where it failed."""
+        """Average violation and f of the candidate that ranks first in ranked [1, N]; inf, inf where it failed."""
         first = ranked[0, 0]
         if ev.failed[0, first]:
             return math.inf, math.inf
@@ -150,14 +156,17 @@ class BpEpsMagEs(Engine):
     def _record_generation(
         self, unit: np.ndarray, ev: Evaluation, rating: tuple[float, float], eps: np.ndarray, now: SearchDistribution
     ) -> None:
-        """Make a generation the population, keep what trace() gives of it, and its rating if it is the best so far."""
+        """Make points unit [1, N, D] the population, keep what trace() gives.
+
+        And the rating if it is the best so far.
+        """
         self.population, self.eps, self.sigma = Population(unit, ev), eps, now.sigma
         self.best = min(self.best, rating)
 
     def _replace_moved_steps(
         self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray
     ) -> Any:
-        """Steps that were really taken: reflection and repair moved some points [1, N, D]."""
+        """Steps z and d [1, N, D] as they were taken, where reflection and repair moved points from wished to x."""
         changed = np.any(x != wished, axis=-1, keepdims=True)
         if not np.any(changed):
             return z, d
@@ -174,7 +183,7 @@ class BpEpsMagEs(Engine):
         parents: np.ndarray,
         par: StrategyParameters,
     ) -> SearchDistribution:
-        """The shared update, with this strategy's own step-size rule and limits."""
+        """The distribution after parents [1, mu]: the shared update, but an own step-size rule and own limits."""
         weight = parent_weights(par.weights.on(z)["w"], ~rows(ev.failed, parents))
         now = move_distribution(now, rows(z, parents), rows(d, parents), weight, par)
         growth = 0.5 * par.c_sigma * (np.sum(now.path**2, axis=-1) / self.task.dim - 1.0)
@@ -187,7 +196,10 @@ class BpEpsMagEs(Engine):
     # -- gradient repair ----------------------------------------------------------------------------
 
     def _repair_some(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
-        """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
+        """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring x [1, N, D].
+
+        Yields points to evaluate; returns the points and their evaluation.
+        """
         for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIR_SHARE):
             point, value = yield from self._repair_one(x[:, i : i + 1], candidate_evaluation(ev, int(i)), steps)
             here = (np.arange(x.shape[1]) == i)[None]
@@ -196,7 +208,10 @@ class BpEpsMagEs(Engine):
         return x, ev
 
     def _repair_one(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
-        """x [1, 1, D] and its evaluation after at most so many steps; the last point is kept, even if it is worse."""
+        """Yields points to evaluate; returns x [1, 1, D] and its evaluation after at most so many steps.
+
+        The last point is kept, even if it is worse.
+        """
         cost = self.task.dim + 1 if self.charged else 1
         for _ in range(steps):
             violated = average_violation(ev, self.task.eq_tol)[0, 0] > 0  # nan of a failed point is not
@@ -217,12 +232,12 @@ class BpEpsMagEs(Engine):
         return self.task.rng.uniform(size, self.task.dim)
 
     def _to_unit_cube(self, x: np.ndarray) -> np.ndarray:
-        """Points of the box in unit-cube coordinates."""
+        """Points [1, n, D] of the box in unit-cube coordinates, cut to it."""
         return np.clip((x - self.low) / np.where(self.width > 0, self.width, 1.0), 0.0, 1.0)
 
 
 def candidate_evaluation(ev: Evaluation, i: int) -> Evaluation:
-    """The evaluation [1, 1] of candidate i."""
+    """The evaluation [B, 1] of candidate i of each run."""
     return ev.map(lambda a: a[:, i : i + 1])
 
 
@@ -238,7 +253,7 @@ def centroid(x: np.ndarray, ev: Evaluation, parents: np.ndarray) -> np.ndarray:
 
 
 def reflect_into(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Mirror at the bound that was crossed; of what lies beyond it, whole widths of the box do not count."""
+    """Mirror x [..., D] at the bound [D] that was crossed; whole widths of the box beyond it do not count."""
     width = np.where(high > low, high - low, 1.0)
     below, above = low - x, x - high
     x = np.where(below > 0, low + below - np.floor(below / width) * width, x)

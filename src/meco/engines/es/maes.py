@@ -59,7 +59,7 @@ class SearchDistribution(NamedTuple):
 
     @classmethod
     def isotropic(cls, mean: Array, sigma: float) -> SearchDistribution:
-        """Equally wide in every direction."""
+        """Equally wide in every direction, sigma, around mean [B, D]; the path is 0."""
         xp = namespace(mean)
         runs, dim = mean.shape
         made = {"dtype": mean.dtype, "device": mean.device}
@@ -91,7 +91,10 @@ class MaEs(RuleEngine):
         self.distribution: SearchDistribution | None = None
 
     def ask(self) -> Array:
-        """Offspring of the next generation, folded into the unit cube."""
+        """Offspring of the next generation [B, N, D], folded into the unit cube.
+
+        Draws; first it learns from the last ones.
+        """
         rng, size, dim = self.task.rng, self.size, self.task.dim
         u_fresh, normal = rng.uniform(dim), rng.normal(size, dim)
         now = self.distribution
@@ -103,7 +106,7 @@ class MaEs(RuleEngine):
         return put_given_first(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
+        """Keep the offspring x [B, N, D], and let the rule adapt; the next ask() ranks them under what it then says."""
         self.generation += 1
         if self.generation == 1:
             self.begin_population(x, ev)
@@ -116,7 +119,7 @@ class MaEs(RuleEngine):
         return self.task.progress(self.size * self.generation, self.generation)
 
     def _graph_key(self) -> Hashable | None:
-        """Given points are learned from in the second generation, unlike in any other."""
+        """None in the second generation where points were given: they are learned from, unlike in any other."""
         return None if self.generation == 1 and self.task.x0 is not None else super()._graph_key()
 
     def _adapt_to_population(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
@@ -135,13 +138,13 @@ class MaEs(RuleEngine):
         return SearchDistribution.isotropic(xp.zeros_like(like) + start, self.sigma)
 
     def _with_given_steps(self, z: Array) -> Array:
-        """z with steps that lead from the mean to the given points in the first places."""
+        """z [B, N, D] whose first steps lead from the mean to the given points; z itself without any."""
         if self.task.x0 is None:
             return z
         return put_given_first(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
 
     def trace(self) -> dict[str, Array]:
-        """What the rule traces, and sigma."""
+        """What the rule traces, and sigma [B]; an ask() must have been made."""
         assert self.distribution is not None
         return {**super().trace(), "sigma": self.distribution.sigma}
 
@@ -167,9 +170,10 @@ def adapt_distribution(
     now: SearchDistribution, z: Array, d: Array, parents: Array, failed: Array, weights: Array, par: StrategyParameters,
     u_fresh: Array, sigma: float, given: bool,
 ) -> SearchDistribution:  # fmt: skip
-    """The distribution after offspring z, d [B, N, D], the best of which are parents [B, mu].
+    """The distribution after offspring z, d [B, N, D], the best of which are parents [B, mu], in rank order.
 
-    given says that some of them were not drawn.
+    given: some of them were not drawn. sigma and u_fresh [B, D] are where runs that can learn nothing more start
+    again.
     """
     xp = namespace(z)
     weight = parent_weights(weights, ~rows(failed, parents))
@@ -183,7 +187,7 @@ def adapt_distribution(
 
 
 def fold(y: Array) -> Array:
-    """Reflect unbounded coordinates into the unit cube: period 2, and the cube itself stays as it is."""
+    """Reflect unbounded coordinates into the unit cube: period 2, and the cube itself stays as it is. Any shape."""
     xp = namespace(y)
     within = y - 2.0 * xp.floor(0.5 * y)  # [0, 2]
     return xp.where(within > 1.0, 2.0 - within, within)
@@ -198,7 +202,10 @@ def parent_weights(weights: Array, ok: Array) -> Array:
 
 
 def shorten_steps(z: Array, d: Array) -> tuple[Array, Array]:
-    """Steps with z no longer than sqrt(D) + 2D/(D+2), which a normal draw does not reach but a given point may."""
+    """Steps with z no longer than sqrt(D) + 2D/(D+2), which a normal draw does not reach but a given point may.
+
+    z, d [B, mu, D] -> z, d, shortened alike.
+    """
     xp = namespace(z)
     dim = z.shape[-1]
     norm = xp.sqrt(xp.sum(z * z, axis=-1, keepdims=True))
@@ -255,7 +262,7 @@ def find_lost_and_broken(now: SearchDistribution, d: Array, some: Array) -> tupl
 def repair_distribution(
     now: SearchDistribution, broken: Array, lost: Array, fresh: Array, sigma: float
 ) -> SearchDistribution:
-    """Round again where the matrix is broken, and round at a fresh mean [B, D] where the run is lost.
+    """Round again where the matrix is broken [B], and round at a fresh mean [B, D] where the run is lost [B].
 
     The landscape has period 2 along every variable, so the mean is kept within one period.
     """

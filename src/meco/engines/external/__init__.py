@@ -26,7 +26,10 @@ FAILED_COLUMN = -2
 
 @cache
 def load_library(module: str, purpose: str) -> ModuleType:
-    """Import a library; the warning filters that it sets while loading do not stay."""
+    """Import a library of the extra "peers", else MissingExtra.
+
+    The warning filters that it sets while loading do not stay.
+    """
     with warnings.catch_warnings():
         return load_extra(module, "peers", purpose)
 
@@ -66,7 +69,7 @@ class FailureCeiling:
     def replace_failed(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
         """values [n, k] with stand_in in the rows that failed [n]; what is too large to square is cut.
 
-        The ceiling rises to what these values reach.
+        The ceiling rises to what these values reach. Where all failed so far, stand_in is 1.
         """
         values = np.clip(values, -MAX_MAGNITUDE, MAX_MAGNITUDE)
         seen = np.max(np.abs(values[~failed]), axis=0, initial=0.0)

@@ -15,7 +15,7 @@ from meco.files.atomic import replace_file
 
 
 def cache_folder() -> Path:
-    """The folder for what can be computed again, by the platform's convention."""
+    """The folder for what can be computed again, by the platform's convention; it need not exist."""
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "meco" / "cache"
@@ -44,7 +44,7 @@ def reference_directions(n_obj: int, count: int) -> np.ndarray:
 
 
 def _read_directions(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
-    """The directions in a file of the cache; None where there are none of this shape."""
+    """The directions [count, n_obj] in a file of the cache; None without one of this shape, or where it is damaged."""
     try:
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -53,7 +53,7 @@ def _read_directions(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
 
 
 def _keep_directions(path: Path, found: np.ndarray) -> None:
-    """Keep a copy; a folder that cannot be written only costs the time to compute it again."""
+    """Write directions [count, n_obj] to the cache; where that fails they are only computed again."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path, shared=True) as file:

@@ -16,7 +16,7 @@ from meco.errors import InvalidInput, load_extra
 
 @cache
 def load_nomad() -> ModuleType:
-    """PyNomad, or an error that says how to get it."""
+    """PyNomad; MissingExtra, which says how to get it, where it is not installed."""
     return load_extra("PyNomad", "nomad", "NOMAD")
 
 
@@ -38,7 +38,10 @@ class Nomad(LocalSearch):
         self.random = task.rng.generator(0)
 
     def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
-        """NOMAD from one point, until its mesh is as fine as it can be."""
+        """NOMAD from one point, until its mesh is as fine as it can be.
+
+        What a call raises, BudgetSpent among it, is raised once NOMAD has ended.
+        """
         ended: list[BaseException] = []  # what ends the search, which NOMAD must not see
         start = self._start_point(callbacks, own_units=True)
 
@@ -67,7 +70,7 @@ class Nomad(LocalSearch):
             raise ended[0]
 
     def _outputs_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray | None:
-        """f and every constraint as c <= 0 at x [D]; None where it failed."""
+        """f and every constraint as c <= 0 at x [D] of the box: [1 + p + q]; None where the evaluation failed."""
         ev = callbacks.evaluate(self.ruler.to_unit(x[None]))
         if ev.failed[0, 0]:
             return None
@@ -75,7 +78,7 @@ class Nomad(LocalSearch):
         return np.concatenate([ev.f[0], c])
 
     def _make_parameters(self, callbacks: EvaluatorCallbacks, seed: int) -> list[str]:
-        """What NOMAD is told: kinds of variables and outputs, evaluations left, a seed; no display, no files."""
+        """Lines for NOMAD: kinds of variables and outputs, evaluations left, a seed; neither display nor files."""
         integer = np.zeros((1, 1, self.task.dim)) if self.task.integer is None else np.asarray(self.task.integer)
         kinds = " ".join("I" if whole else "R" for whole in integer[0, 0])
         outputs = " ".join(["OBJ", *["PB"] * (self.task.n_ineq + self.task.n_eq)])

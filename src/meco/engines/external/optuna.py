@@ -24,7 +24,7 @@ OVER = "over"  # the attribute of a trial that holds its constraints, c <= 0
 
 @cache
 def load_optuna() -> ModuleType:
-    """Optuna, or an error that says how to get it."""
+    """Optuna; MissingExtra, which says how to get it, where it is not installed."""
     return load_extra("optuna", "optuna", "an Optuna method")
 
 
@@ -62,7 +62,7 @@ class OptunaSampler(Engine):
                 self.study.enqueue_trial(self._to_parameters(point))
 
     def ask(self) -> Array:
-        """The point of the next trial: [1, 1, D]."""
+        """The point of the next trial: [1, 1, D]. Trials at known points are told their values on the way."""
         with self._silence_optuna():
             for _ in range(MOST_REPEATS):
                 self.trial = self.study.ask()
@@ -74,7 +74,7 @@ class OptunaSampler(Engine):
         return x[None, None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Finish the trial."""
+        """Finish the trial asked for last, and keep its values for later trials at the same point."""
         self.population = Population(x, ev)
         self.generation += 1
         self.known[np.ascontiguousarray(x[0, 0]).tobytes()] = ev
@@ -82,7 +82,7 @@ class OptunaSampler(Engine):
             self._tell_trial(ev)
 
     def _suggest_point(self) -> np.ndarray:
-        """The point [D] of the trial, whose parameters are asked for one by one."""
+        """The point [D] of the trial in the unit cube; its parameters are asked for one by one."""
         x = np.empty(self.task.dim)
         for i in range(self.task.dim):
             if i in self.whole:
@@ -101,7 +101,7 @@ class OptunaSampler(Engine):
         }
 
     def _tell_trial(self, ev: Evaluation) -> None:
-        """The values of the trial that was asked for, or that it failed."""
+        """Tell the study the values [1, 1] of the trial asked for last; a failed one is pruned."""
         state = load_optuna().trial.TrialState
         failed = bool(ev.failed[0, 0])
         allowed = np.asarray(self.task.tolerance(ev))[0]
@@ -115,7 +115,7 @@ class OptunaSampler(Engine):
     @staticmethod
     @contextmanager
     def _silence_optuna() -> Iterator[None]:
-        """Inside the block Optuna logs nothing and nothing warns."""
+        """Inside the block Optuna logs nothing and nothing warns, in the whole process."""
         logging = load_optuna().logging
         before = logging.get_verbosity()
         logging.set_verbosity(logging.CRITICAL)

@@ -36,6 +36,7 @@ class EvaluatorCallbacks:
     """
 
     def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
+        """Nothing is known or traced yet; stop() is asked now and then, None is never."""
         self.evaluator, self.stop = evaluator, stop
         self.known: dict[bytes, np.ndarray] = {}  # packed evaluations by the bytes of their point
         self.traced = self.asked = 0  # evaluations up to the last row of the trace, and to the last question
@@ -57,7 +58,7 @@ class EvaluatorCallbacks:
         return unpack_evaluation(told, n_ineq)
 
     def share_values(self, known: np.ndarray, other: np.ndarray) -> None:
-        """From now on the values of a point [D] that was evaluated are also those of another, its last bits rounded."""
+        """Give the point `other` [D] the values of the evaluated point `known` [D], its twin but for rounding."""
         self.known[np.ascontiguousarray(other).tobytes()] = self.known[np.ascontiguousarray(known).tobytes()]
 
     def _trace_and_check_stop(self) -> None:
@@ -71,7 +72,7 @@ class EvaluatorCallbacks:
                 raise StopRequested
 
     def add_trace_row(self) -> None:
-        """A row of the trace for what was evaluated since the last one."""
+        """Add a row to the trace if something was evaluated since the last one."""
         if int(self.evaluator.nfev[0]) > self.traced:
             self.traced = int(self.evaluator.nfev[0])
             self.evaluator.history.record_generation(self.evaluator.nfev, None)
@@ -86,13 +87,13 @@ class OwnLoopEngine(Engine):
     starts: int  # of the routine so far
 
     def ask(self) -> Array:
-        """Refuse: the library calls the problem itself."""
+        """Raises InvalidInput: the library calls the problem itself."""
         raise InvalidInput(
             f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
         )
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Refused, as ask() is."""
+        """Raises InvalidInput, as ask() does."""
         self.ask()
 
     def capabilities(self) -> tuple[Any, ...]:
@@ -113,10 +114,13 @@ class OwnLoopEngine(Engine):
 
     @abstractmethod
     def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
-        """One start of the library routine."""
+        """One start of the library routine, which evaluates through callbacks.
+
+        BudgetSpent and StopRequested pass through.
+        """
 
     def _first_points(self, size: int) -> np.ndarray:
-        """Uniform points [n, D]; the first time, points to try first take the first places."""
+        """Uniform points [size, D] of the unit cube; at the first start given points take the first places. Draws."""
         if self.starts == 0:
             return first_population(self.task, size)[0]
         return self.random.random((size, self.task.dim))
@@ -130,6 +134,7 @@ class Ruler:
     """
 
     def __init__(self, box: Box, *, own_units: bool) -> None:
+        """Coordinates of the first run's box: its own units, or the unit cube."""
         dim = box.dim
         self.origin: np.ndarray = box.origin if own_units else np.zeros(dim)
         self.length: np.ndarray = box.lengths if own_units else np.ones(dim)
@@ -170,7 +175,10 @@ class LocalSearch(OwnLoopEngine):
     ceiling: FailureCeiling  # of the present start
 
     def _start_point(self, callbacks: EvaluatorCallbacks, *, own_units: bool) -> np.ndarray:
-        """Where this start begins, evaluated: how many constraints there are is known from here on."""
+        """Evaluate the points that a start may begin at and give the best [D], in the ruler's coordinates.
+
+        Sets a new ruler and ceiling; how many constraints there are is known from here on.
+        """
         self.ruler, self.ceiling = Ruler(callbacks.evaluator.box, own_units=own_units), FailureCeiling()
         given = self.task.x0 if self.starts == 0 else None
         first = self._first_points(self.size) if given is None else np.asarray(given)
@@ -180,7 +188,10 @@ class LocalSearch(OwnLoopEngine):
         return start
 
     def _values_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
-        """f, g and h of points [n, D]: [n, 1 + p + q]; a failed one is twice as bad as the worst of its start."""
+        """f, g and h of points [n, D] in the ruler's coordinates: [n, 1 + p + q].
+
+        A failed one is twice as bad as the worst of its start.
+        """
         ev = callbacks.evaluate(self.ruler.to_unit(x))
         told = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
         return self.ceiling.replace_failed(told, ev.failed[0])

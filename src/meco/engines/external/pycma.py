@@ -22,7 +22,7 @@ EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfi
 
 @cache
 def load_cma() -> ModuleType:
-    """pycma, or an error that says how to get it."""
+    """pycma; MissingExtra, which says how to get it, where it is not installed."""
     return load_library("cma", "CMA-ES")
 
 
@@ -51,7 +51,10 @@ class CmaEs(Engine):
         self.starts = 0
 
     def ask(self) -> Array:
-        """Offspring of the present distribution: [1, n, D]."""
+        """Offspring of the present distribution: [1, n, D], cut to the unit cube.
+
+        Starts a strategy where there is none.
+        """
         with contain_warnings():
             if self.es is None:
                 self._start_strategy()
@@ -59,7 +62,7 @@ class CmaEs(Engine):
         return np.clip(np.stack(self.asked)[None, :, : self.task.dim], 0.0, 1.0)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Move the distribution towards the better offspring; an exhausted one starts anew at the next ask()."""
+        """Move the distribution towards the better of x [1, n, D]; once exhausted, the next ask() starts anew."""
         self.population = Population(x, ev)
         self.generation += 1
         with contain_warnings():
@@ -72,7 +75,7 @@ class CmaEs(Engine):
         return {} if self.es is None else {"sigma": np.array([self.es.sigma])}
 
     def _start_strategy(self) -> None:
-        """A new strategy, the first time at the centre or the first given point, later at a random one."""
+        """Set a new strategy, the first time at the centre or the first given point, later at a random one."""
         given = self.task.x0 if self.starts == 0 else None
         mean = np.full(self.width, 0.5) if self.starts == 0 else self.random.random(self.width)
         if given is not None:
@@ -97,12 +100,12 @@ class CmaEs(Engine):
         return self.random.standard_normal(shape)
 
     def _rate_offspring(self, ev: Evaluation) -> list[float]:
-        """f + penalty * nu of each offspring, failed ones above all others."""
+        """f + penalty * nu of each offspring of ev [1, n], failed ones above all others."""
         value = ev.f[0] + self.penalty * ev.nu[0]
         return self.ceiling.replace_failed(value[:, None], ev.failed[0])[:, 0].tolist()
 
     def _adapt_multipliers(self) -> None:
-        """Nothing here: a penalty has no multipliers. Called after every generation."""
+        """Called after every generation: nothing here, a penalty has no multipliers."""
 
 
 class AugmentedLagrangian(CmaEs):
@@ -112,7 +115,7 @@ class AugmentedLagrangian(CmaEs):
     present: tuple[float, np.ndarray]  # f and constraint values of the point that pycma asks about
 
     def _start_strategy(self) -> None:
-        """With new multipliers; pycma asks for the values of the point in `present`."""
+        """Set a new strategy and new multipliers; pycma asks for the values of the point in `present`."""
         super()._start_strategy()
         self.lagrangian = load_cma().ConstrainedFitnessAL(
             self._present_objective,
@@ -136,7 +139,10 @@ class AugmentedLagrangian(CmaEs):
         return Silent(self.width)
 
     def _rate_offspring(self, ev: Evaluation) -> list[float]:
-        """The Lagrangian of each offspring under the multipliers in force."""
+        """The Lagrangian of each offspring of ev [1, n] under the multipliers in force.
+
+        Failed ones above all others.
+        """
         if not self.task.n_ineq + self.task.n_eq:
             return super()._rate_offspring(ev)
         limits = np.clip(np.concatenate([ev.g[0], ev.h[0], -ev.h[0]], axis=-1), -1e50, 1e50)  # [n, p + 2 q]
@@ -155,6 +161,6 @@ class AugmentedLagrangian(CmaEs):
         return self.present[1]
 
     def _adapt_multipliers(self) -> None:
-        """Let pycma update them, where there are constraints."""
+        """Let pycma update the multipliers by the last generation; nothing without constraints."""
         if self.task.n_ineq + self.task.n_eq:
             self.lagrangian.update(self.es)

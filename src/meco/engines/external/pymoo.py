@@ -47,7 +47,7 @@ class Pymoo(Engine):
 
     @abstractmethod
     def _make_algorithm(self, first: np.ndarray) -> Any:
-        """The algorithm with its first candidates [n, D]."""
+        """The algorithm with its first candidates [n, D], not yet set up."""
 
     @abstractmethod
     def _count_outputs(self) -> dict[str, int]:
@@ -58,7 +58,7 @@ class Pymoo(Engine):
         """Objectives, then inequalities, then equalities: [n, k]; tell() cuts them apart in this order."""
 
     def ask(self) -> Array:
-        """Offspring, the first time uniform points: [1, n, D]."""
+        """Offspring, the first time uniform points: [1, n, D]. An algorithm that has none left is started again."""
         if self.generation == 0:  # the algorithm is built when the number of constraints is known
             return np.clip(first_population(self.task, self.size), 0.0, 1.0)
         with contain_warnings():
@@ -69,7 +69,7 @@ class Pymoo(Engine):
         return np.clip(self.asked.get("X").astype(np.float64), 0.0, 1.0)[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Let the algorithm select; what survives becomes the population."""
+        """Let the algorithm select among x [1, n, D] and its members; what survives becomes the population."""
         if self.generation == 0:
             self._start_algorithm(x[0])
             with contain_warnings():
@@ -89,7 +89,7 @@ class Pymoo(Engine):
         self.population = Population(survivors.get("X").astype(np.float64)[None], told)
 
     def _start_algorithm(self, first: np.ndarray) -> None:
-        """A new algorithm from these candidates [n, D]; its seed is the run's next number."""
+        """Set problem and algorithm anew, from these candidates [n, D]; its seed is the run's next number."""
         problem = load_library("pymoo.core.problem", self.name).Problem
         never = load_library("pymoo.core.termination", self.name).NoTermination
         self.problem = problem(n_var=self.task.dim, xl=0.0, xu=1.0, **self._count_outputs())
@@ -99,7 +99,7 @@ class Pymoo(Engine):
             self.algorithm.setup(self.problem, termination=never(), seed=seed, verbose=False)
 
     def _lift_failed_members(self) -> None:
-        """Raise the objectives of members that failed above all values seen since."""
+        """Raise the objectives of pymoo's members that failed above all values seen since."""
         n_obj = self.problem.n_obj
         for member in self.algorithm.pop:
             if member.get("told")[FAILED_COLUMN]:
@@ -175,7 +175,7 @@ class Isres(Pymoo):
         return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
 
     def _make_algorithm(self, first: np.ndarray) -> Any:
-        """ISRES with its published settings, ranking by the run's own generator."""
+        """ISRES from candidates first [n, D] with its published settings, ranking by the run's own generator."""
         isres = load_library("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
         rule = 1 / ISRES_OFFSPRING_PER_PARENT
         algorithm = isres(n_offsprings=self.size, rule=rule, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)
@@ -190,5 +190,5 @@ class SeededSurvival:
         self.survival, self.random = survival, random
 
     def do(self, *args: Any, **kwargs: Any) -> Any:
-        """What pymoo calls: the survivors."""
+        """What pymoo calls: the survivors, ranked with the run's generator."""
         return self.survival.do(*args, **{**kwargs, "random_state": self.random})

@@ -33,7 +33,7 @@ BETTER = 1e-3  # relative decrease of f that counts as a success
 
 @cache
 def load_botorch() -> ModuleType:
-    """BoTorch with GPyTorch and torch, or an error that says how to get them."""
+    """BoTorch with GPyTorch and torch; MissingExtra, which says how to get them, where they are not installed."""
     return load_extra("botorch", "scbo", "SCBO")
 
 
@@ -44,7 +44,7 @@ class Scbo(Engine):
     """
 
     def __init__(self, task: Task, batch: int = 4, first: int | None = None) -> None:
-        """batch candidates at a time, after `first` of a Sobol sequence, 2 D unless given; both at least 1."""
+        """batch candidates at a time, after `first` of a Sobol sequence, 2 D unless given; InvalidInput below 1."""
         load_botorch()
         self.task, self.batch = task, int(batch)
         self.first = 2 * task.dim if first is None else int(first)
@@ -55,14 +55,14 @@ class Scbo(Engine):
         self._reset()
 
     def _reset(self) -> None:
-        """Begin anew, with nothing evaluated."""
+        """Forget all points of this start: region, counters and ceiling are the first ones again."""
         self.x = np.zeros((0, self.task.dim))  # [n, D] of this start
         self.told = np.zeros((0, 1))  # f, g and h: [n, 1 + p + q]
         self.ceiling = FailureCeiling()
         self.length, self.successes, self.failures = FIRST_LENGTH, 0, 0
 
     def ask(self) -> Array:
-        """The first points of a start, or the next batch: [1, n, D]."""
+        """The first points of a start, or the next batch: [1, n, D]. Draws; fits models."""
         if len(self.x) == 0:
             u = self._draw_sobol(self.first)[None]
             return put_given_first(u, self.task.x0 if self.starts == 0 else None)
@@ -70,7 +70,10 @@ class Scbo(Engine):
             return self._sample_candidates()[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Keep the values, and size the region by whether they improved on the best point."""
+        """Keep the values of x [1, n, D], and size the region by whether they improved.
+
+        Where it is tiny, start again.
+        """
         self.population, self.generation = Population(x, ev), self.generation + 1
         told = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
         told = self.ceiling.replace_failed(told, ev.failed[0])
@@ -88,19 +91,19 @@ class Scbo(Engine):
         return {"length": np.array([self.length])}
 
     def _rate_rows(self, told: np.ndarray) -> np.ndarray:
-        """Violation and f of rows f, g, h [n, 1 + p + q]: [n, 2]; f counts where nothing is violated."""
+        """Violation and f of rows f, g, h [..., 1 + p + q]: [..., 2]; f counts where nothing is violated."""
         p = self.task.n_ineq
         g, h = told[..., 1 : 1 + p] - self.task.ineq_tol, np.abs(told[..., 1 + p :]) - self.task.eq_tol
         over = np.maximum(g, 0.0).sum(axis=-1) + np.maximum(h, 0.0).sum(axis=-1)
         return np.stack([over, told[..., 0]], axis=-1)
 
     def _best_index(self) -> int:
-        """The best point of this start: of least violation, then of least f."""
+        """Index of the best point of this start: of least violation, then of least f."""
         rated = self._rate_rows(self.told)
         return int(np.lexsort((rated[:, 1], rated[:, 0]))[0])
 
     def _resize_region(self, before: np.ndarray, rated: np.ndarray) -> None:
-        """Count a success or failures of a batch [n, 2] against the best rating before [2]; double or halve."""
+        """Double or halve the region after enough batches, rated [n, 2], that beat the best before [2], or did not."""
         over, f = rated[np.lexsort((rated[:, 1], rated[:, 0]))[0]]
         improved = f < before[1] - BETTER * abs(before[1]) if over == before[0] == 0.0 else over < before[0]
         self.successes, self.failures = (self.successes + 1, 0) if improved else (0, self.failures + 1)
@@ -116,7 +119,10 @@ class Scbo(Engine):
         return drawn.draw(count, dtype=torch.double).numpy()
 
     def _sample_candidates(self) -> np.ndarray:
-        """The best of the candidates in the region, one for each sample of f and the constraints: [batch, D]."""
+        """The best candidates of the region, one for each sample of f and the constraints: [batch, D].
+
+        Draws; fits models.
+        """
         torch = load_extra("torch", "scbo", "SCBO")
         candidates = self._make_candidates()
         with torch.random.fork_rng(devices=[]):
@@ -130,7 +136,7 @@ class Scbo(Engine):
         return candidates[chosen]
 
     def _make_candidates(self) -> np.ndarray:
-        """Points of the region, most of whose variables are those of its centre where there are many: [n, D]."""
+        """Points of the region [n, D]; where there are many variables, most are those of its centre. Draws."""
         dim, centre = self.task.dim, self.x[self._best_index()]
         count = min(MOST_CANDIDATES, max(200 * dim, 2 * self.batch))
         low, high = (np.clip(centre + side * self.length / 2.0, 0.0, 1.0) for side in (-1.0, 1.0))
@@ -142,7 +148,10 @@ class Scbo(Engine):
         return np.where(moved, spread, centre)
 
     def _sample_model(self, torch: Any, values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        """Samples of a Gaussian process fitted to values [n] of the points of this start: [batch, len(candidates)]."""
+        """Samples of a Gaussian process fitted to values [n] of the points of this start: [batch, len(candidates)].
+
+        The value itself where all are equal.
+        """
         if np.ptp(values) == 0.0:  # a constant has nothing to be fitted
             return np.full((self.batch, len(candidates)), values[0])
         import gpytorch

@@ -19,7 +19,7 @@ from meco.errors import InvalidInput
 
 @cache
 def load_scipy() -> ModuleType:
-    """SciPy's optimizers, or an error that says how to get them."""
+    """SciPy's optimizers; MissingExtra, which says how to get them, where they are not installed."""
     return load_library("scipy.optimize", "a SciPy method")
 
 
@@ -37,7 +37,7 @@ class DifferentialEvolution(OwnLoopEngine):
         self.random = task.rng.generator(0)
 
     def _search_once(self, callbacks: EvaluatorCallbacks) -> None:
-        """SciPy's routine from uniform points, without its own stops."""
+        """SciPy's routine from uniform points; of its stops none is used, it ends with the budget."""
         first = 0.5 + (
             np.clip((self._first_points(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5
         )  # as the routine rounds them
@@ -56,7 +56,7 @@ class DifferentialEvolution(OwnLoopEngine):
         )
 
     def _objective_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
-        """f of the columns of x [D, S]; failed points are infinite, which the routine understands."""
+        """f of the columns of x [D, S]: [S]; failed points are infinite, which the routine understands."""
         ev = callbacks.evaluate(x.T)
         return np.where(ev.failed[0], np.inf, ev.f[0])
 
@@ -114,7 +114,7 @@ class Cobyqa(OwnLoopEngine):
         )
 
     def _values_at(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
-        """f, g and h of one point; a failed one is twice as bad as the worst seen."""
+        """f, g and h of a point x [D] of the unit cube, [1 + p + q]; a failed one is twice as bad as the worst seen."""
         ev = callbacks.evaluate(x[None])
         return self.ceiling.replace_failed(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[
             0

@@ -64,7 +64,7 @@ class Cobra(Engine):
         phase_one: bool = False,
         max_iter: int = 100,
     ) -> None:
-        """cap is the most points that a surrogate is trained on, at least 4 D, None for all."""
+        """cap is the most points that a surrogate is trained on, None for all; InvalidInput below 4 D."""
         self.task, self.random, self.size = task, task.rng.generator(0), 2 * task.dim + 1
         if cap is not None and cap < 4 * task.dim:
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
@@ -84,7 +84,10 @@ class Cobra(Engine):
         return (0.5 * (x + 1.0))[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Take the points in, choose the best again, and widen or narrow the safety margin."""
+        """Keep the points x [1, n, D], failed ones too, choose the best again.
+
+        And widen or narrow the safety margin.
+        """
         y = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
         if self.generation == 0:
             self.samples, self.training = (
@@ -110,10 +113,10 @@ class Cobra(Engine):
         return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
     def _learn_from_design(self) -> None:
-        """What is decided once, from the initial design."""
+        """Called once, after the initial design was told: nothing here, SACOBRA sets its scales."""
 
     def _draw_design(self) -> np.ndarray:
-        """Latin hypercube of 2 D + 1 points; points to try first take the first places."""
+        """Latin hypercube of 2 D + 1 points in [-1, 1]^D; points to try first take the first places. Draws."""
         dim, count = self.task.dim, self.size
         cells = self.random.permuted(np.tile(np.arange(count), (dim, 1)), axis=1).T
         x = 2.0 * (cells + self.random.random((count, dim))) / count - 1.0
@@ -123,13 +126,16 @@ class Cobra(Engine):
         return x
 
     def _measure_excess(self) -> np.ndarray:
-        """How far each sample is beyond the tolerance of each constraint: [n, p + q], 0 within."""
+        """How far each sample is beyond the tolerance of each constraint: [n, p + q], 0 within, nan where it failed."""
         p = 1 + self.task.n_ineq
         g, h = self.samples.y[:, 1:p], np.abs(self.samples.y[:, p:])
         return np.maximum(np.concatenate([g - self.task.ineq_tol, h - self.task.eq_tol], axis=1), 0.0)
 
     def _rank_key(self, over: np.ndarray) -> Key:
-        """Feasible points by f, the others by their worst violation; in phase I by broken limits; reads worst."""
+        """Keys [n]: feasible points by f, the others by their worst violation, failed last; reads `worst`.
+
+        In phase I, while none is feasible, by the number of broken limits first.
+        """
         searching = self.phase_one and not np.any(self.worst <= 0.0)
         major, minor = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
         return Key(major, minor).last_where(self.samples.failed)
@@ -143,7 +149,7 @@ class Cobra(Engine):
         self.safety.update(feasible=feasible)
 
     def _propose_point(self) -> np.ndarray:
-        """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""
+        """The next point [D] in [-1, 1]^D, where the surrogates point to; at random while there are none."""
         surrogate = self._update_surrogate()
         if surrogate is None:
             return self.random.uniform(-1.0, 1.0, self.task.dim)
@@ -171,7 +177,10 @@ class Cobra(Engine):
     def _make_subproblem(
         self, surrogate: Surrogate, rho: float, margin: float, band: float | None = None
     ) -> SurrogateProblem:
-        """What the surrogates are asked, with a half-width of equalities of its own where one is given."""
+        """What the surrogates are asked.
+
+        Band, where given, is the half-width of every equality in place of the margin's.
+        """
         return SurrogateProblem(
             surrogate,
             self.task.n_ineq,
@@ -183,7 +192,7 @@ class Cobra(Engine):
         )
 
     def _equality_band(self, margin: float) -> np.ndarray:
-        """Half-width left to each equality: the margin takes at most half of the tolerance."""
+        """Half-width left to each equality [q]: the margin takes at most half of the tolerance."""
         return np.full(self.task.n_eq, max(self.task.eq_tol - margin**2, 0.5 * self.task.eq_tol))
 
     def _choose_start(self) -> np.ndarray:
@@ -191,7 +200,10 @@ class Cobra(Engine):
         return self.samples.x[self.best]
 
     def _move_apart(self, start: np.ndarray, rho: float) -> np.ndarray:
-        """The start, moved to the required distance: at a centre the distance has no gradient."""
+        """The start [D], moved by rho in a random direction within the cube.
+
+        Since at a centre distance has no gradient.
+        """
         if rho == 0.0:
             return start
         step = self.random.standard_normal(start.size)

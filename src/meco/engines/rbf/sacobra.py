@@ -77,7 +77,7 @@ class Sacobra(Cobra):
         return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
 
     def _end_iteration(self, *, feasible: bool) -> None:
-        """Count iterations without progress too, and shrink the band."""
+        """Set the safety margin, count iterations without progress, and shrink the band."""
         super()._end_iteration(feasible=feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
         self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
@@ -87,14 +87,14 @@ class Sacobra(Cobra):
         return np.full(self.task.n_eq, self.band)
 
     def _choose_start(self) -> np.ndarray:
-        """The best point, or now and then a random one."""
+        """The best point [D], or a random one: now and then, and after STALLED_ITERATIONS without progress."""
         chance = random_start_probability(len(self.samples), self.design)
         if not self._is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
     def _solve_subproblem(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
-        """COBRA's solution, moved onto the modelled equalities while the best point breaks its constraints."""
+        """COBRA's solution [D], moved onto the modelled equalities while the best point breaks its constraints."""
         found = super()._solve_subproblem(surrogate, rho, margin)
         if not (self.refine and self.task.n_eq):
             return found

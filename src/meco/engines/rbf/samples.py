@@ -15,6 +15,7 @@ class Samples:
     """Evaluated points x [n, D] in [-1, 1]^D with outputs y [n, 1 + p + q]: f, g, h."""
 
     def __init__(self, dim: int, outputs: int) -> None:
+        """No points yet, of dim variables and so many outputs."""
         self.x = np.empty((0, dim))
         self.y = np.empty((0, outputs))
         self.failed = np.empty(0, dtype=bool)
@@ -29,7 +30,7 @@ class Samples:
         return len(self.x)
 
     def nearest_distance(self, x: np.ndarray) -> float:
-        """Distance from x [D] to the closest evaluated point."""
+        """Distance from x [D] to the closest evaluated point; inf where there is none."""
         return float(np.sqrt(np.min(np.sum((self.x - x) ** 2, axis=1), initial=np.inf)))
 
 
@@ -64,7 +65,7 @@ class Training:
         return self.rbf.surrogate()
 
     def _choose_training_points(self, samples: Samples, good: np.ndarray, order: np.ndarray, best: int) -> np.ndarray:
-        """The best, the newest and the points around the best, fewer than the cap by a reserve for new ones."""
+        """Indices [n] of the best, the newest and the points around the best; n is the cap less a reserve."""
         assert self.cap is not None
         room = self.cap - max(1, self.cap // RENEWAL_PART)
         distance = np.sum((samples.x[good] - samples.x[best]) ** 2, axis=1)

@@ -67,7 +67,7 @@ class CubicRBF:
     """Interpolation that grows: add() points and outputs, surrogate() gives what they say."""
 
     def __init__(self, dim: int, outputs: int) -> None:
-        """No points yet."""
+        """No points yet, of dim variables and so many outputs; room grows with them."""
         self.simplex = Simplex(dim)
         self.size = 0
         self.x = np.empty((0, dim))
@@ -148,11 +148,11 @@ class CubicRBF:
         return Surrogate(x, weight, plane[1:].T, plane[0], np.einsum("ij,ij->i", x, x))
 
     def _solve_forward(self, row: np.ndarray) -> np.ndarray:
-        """L^-1 row; rows of L are columns of its packed upper transpose."""
+        """L^-1 row, [size] each; rows of L are columns of its packed upper transpose."""
         return _load_blas().dtpsv(self.size, self.factor, row, lower=0, trans=1)
 
     def _solve_backward(self, column: np.ndarray) -> np.ndarray:
-        """L^-T column."""
+        """L^-T column, [size] each."""
         return _load_blas().dtpsv(self.size, self.factor, column, lower=0, trans=0)
 
     def _reserve(self, count: int) -> None:
@@ -168,7 +168,7 @@ class CubicRBF:
 
 @cache
 def _load_blas() -> ModuleType:
-    """SciPy's BLAS, which solves packed triangular systems."""
+    """SciPy's BLAS, which solves packed triangular systems; MissingExtra without SciPy."""
     return load_library("scipy.linalg.blas", "a surrogate method")
 
 

@@ -32,10 +32,10 @@ class SurrogateProblem:
     only_limits: bool = False  # phase I: the squared violations take the objective's place
 
     def solve(self, start: np.ndarray, max_iter: int) -> np.ndarray:
-        """A local solution by SLSQP; where the limits cannot be kept, the least squared violation instead.
+        """A local solution [D] by SLSQP from start [D]; the least squared violation where limits cannot be kept.
 
-        SLSQP spends all its iterations on limits that contradict each other, so a start that
-        breaks them is first moved to where they are kept, if there is such a place nearby.
+        SLSQP spends all its iterations on limits that contradict each other, so a start that breaks them is first
+        moved to where they are kept, if there is such a place nearby.
         """
         view = CachedProblem(self, start)
         if not self.only_limits and view.largest_excess(start) > HOPELESS:
@@ -70,7 +70,7 @@ class CachedProblem:
         self.at = np.full_like(start, np.nan)  # the last point asked for; value, slope, keep and keep_slope are its own
 
     def _evaluate_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """f and the values that must not be positive, [1 + p + 2 q], with gradients, and squared distances."""
+        """f and values that must not be positive, [m] with m = 1 + p + 2 q, gradients [m, D], squared distances [n]."""
         sub = self.sub
         value, slope, square = sub.surrogate.evaluate(x)
         p = 1 + sub.n_ineq
@@ -79,7 +79,7 @@ class CachedProblem:
         return value, np.concatenate([slope, -slope[p:]]), square
 
     def _evaluate_once(self, x: np.ndarray) -> None:
-        """Set value, slope, keep and keep_slope to those at x, unless x is the last point asked for."""
+        """Set value, slope, keep and keep_slope to those at x [D], unless it is the last point asked for."""
         if np.array_equal(x, self.at):
             return
         self.at = x.copy()
@@ -93,10 +93,10 @@ class CachedProblem:
         self.keep, self.keep_slope = keep, keep_slope
 
     def _measure_clearance(self, x: np.ndarray, square: np.ndarray) -> tuple[float, np.ndarray]:
-        """Distance to the nearest points beyond rho, in units of rho, with its gradient.
+        """Distance from x [D] to the nearest points beyond rho, in units of rho, with its gradient [D].
 
-        A soft minimum over the nearest points: smooth where two are equally near, and
-        never more than the true distance.
+        A soft minimum over the nearest points: smooth where two are equally near, and never more than the true
+        distance. square [n] are the squared distances to the surrogate's points.
         """
         others = self.sub.surrogate.x
         if len(others) > NEAREST:
@@ -112,7 +112,7 @@ class CachedProblem:
         return SOFTNESS * float(least - np.log(total)), (share / (total * self.sub.rho * length)) @ apart
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What is minimised, with its gradient."""
+        """What is minimised at x [D], the modelled f or the squared violation (only_limits), and its gradient [D]."""
         self._evaluate_once(x)
         if self.only_limits:
             over = np.maximum(self.value[1:], 0.0)
@@ -120,17 +120,20 @@ class CachedProblem:
         return float(self.value[0]), self.slope[0]
 
     def limits(self, x: np.ndarray) -> np.ndarray:
-        """What must not be negative: limits to spare, then the distance to spare."""
+        """What must not be negative at x [D]: limits to spare, then the distance to spare; [0] to [p + 2 q + 1]."""
         self._evaluate_once(x)
         return self.keep
 
     def limit_slopes(self, x: np.ndarray) -> np.ndarray:
-        """Gradients of limits()."""
+        """Gradients of limits() at x [D]: a row for each."""
         self._evaluate_once(x)
         return self.keep_slope
 
     def largest_excess(self, x: np.ndarray) -> float:
-        """The largest violation of a surrogate limit, in units of the first gradients."""
+        """The largest violation of a surrogate limit at x [D], in units of the first gradients.
+
+        0 where none is broken.
+        """
         self._evaluate_once(x)
         return float(np.max(self.value[1:], initial=0.0))
 
