@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def supports_graphs(device: Any) -> bool:
-    """Whether work on a torch device can be recorded and replayed."""
+    """Whether work on this torch device, or its name, can be recorded and replayed: on CUDA alone."""
     return str(device).startswith("cuda")
 
 
@@ -65,7 +65,7 @@ class RecordedWork(Generic[T]):
     result: T  # whose tensors every replay fills
 
     def replay(self) -> T:
-        """Do the work once more; its result."""
+        """Do the work once more on the device; its result, in the same memory each time."""
         self.graph.replay()
         return self.result
 
@@ -127,7 +127,10 @@ class GraphReplay:
         return True
 
     def _refresh_buffers(self) -> bool:
-        """Copy what was set since the last iteration into the buffers; where shapes changed, make new ones: True."""
+        """Copy what was set since the last iteration into the buffers, and let engine and evaluator keep those.
+
+        True where shapes or types changed: buffers are new, and recordings dropped.
+        """
         tensors: list[Any] = []
         self._map_tensors(tensors.append)
         changed = [(t.shape, t.dtype) for t in tensors] != [(b.shape, b.dtype) for b in self.buffers]
@@ -140,7 +143,7 @@ class GraphReplay:
         return changed
 
     def _fill_buffers(self, tensors: Sequence[Any]) -> None:
-        """Copy tensors into the buffers, in their order."""
+        """Copy tensors into the buffers, one for each in their order, without waiting for the device."""
         for buffer, tensor in zip(self.buffers, tensors):
             if tensor is not buffer:
                 buffer.copy_(tensor)
@@ -151,7 +154,7 @@ class GraphReplay:
         self._map_tensors(lambda _: next(buffers))
 
     def _record_iteration(self) -> RecordedWork[None]:
-        """An iteration, which the host counts but the device has not made yet."""
+        """Record an iteration: engine and evaluator count it, the device makes it at the first replay."""
         rng: Any = self._replay.engine.task.rng
         found = record_work(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
         self._attach_buffers()
@@ -178,13 +181,19 @@ class GraphReplay:
             yield best, list(best.remembers)
 
     def _map_tensors(self, change: Change) -> None:
-        """Replace every tensor of the parts by change(tensor), unless that is None; buffers rely on the order."""
+        """Replace every tensor of the parts by change(tensor), in place, unless that is None.
+
+        Buffers rely on the order.
+        """
         for part, names in self._list_parts():
             for name in names:
                 vars(part)[name] = self._map_value(vars(part)[name], change)
 
     def _map_value(self, value: Any, change: Change) -> Any:
-        """The value with every tensor in it replaced; itself where none is, unless it keeps derived values."""
+        """The value with every tensor in it replaced, in a new container; itself where none is replaced.
+
+        A container that keeps derived values is always made anew, a dataclass that can be written to never.
+        """
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
@@ -208,7 +217,7 @@ def _has_cache(value: Any) -> bool:
 
 
 def _storage_address(tensor: Any) -> int:
-    """The address of the memory that it is a part of."""
+    """The address of the memory that a tensor is a part of; views share it."""
     return tensor.untyped_storage().data_ptr()
 
 

@@ -27,7 +27,10 @@ class CudaStreams:
 
     @contextmanager
     def fork(self) -> Iterator[Callable[[int], AbstractContextManager[Any]]]:
-        """Work `with on_stream(number)` inside the block does not wait for other streams; they join at its end."""
+        """Gives on_stream(number), a context for work that does not wait for other streams.
+
+        All join at the block's end.
+        """
         if not self._streams:
             yield lambda number: nullcontext()
             return
@@ -59,7 +62,7 @@ class IndexedProblems:
         self.box, self._tolerances = self._all_boxes, self._all_tolerances
 
     def choose(self, which: Array) -> None:
-        """Give runs the problems with these numbers [B], from the next evaluation on."""
+        """Give run b problem number which[b], integers [B]: box, tolerances and values from the next evaluation on."""
         xp = self.xp
 
         def of_chosen(each: Array) -> Array:
@@ -72,7 +75,7 @@ class IndexedProblems:
         self._value_index = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values
 
     def tolerances(self) -> tuple[Array, Array]:
-        """Of the chosen problems."""
+        """Of the chosen problems' inequalities and equalities: [B or 1, 1, 1 or C] each."""
         return self._tolerances
 
     def values(self, x: Array) -> Values:
@@ -96,19 +99,19 @@ class IndexedProblems:
     partial = False  # formulas give all of a candidate's values
 
     def worst(self) -> float:
-        """Asked of sources whose answers may have gaps."""
+        """0: asked only of sources whose answers may have gaps, which problems have not."""
         return 0.0
 
     def values_of(self, run: int, x: Array) -> Values:
-        """Runs are only evaluated together."""
+        """Not offered: raises NotImplementedError, since runs are only evaluated together."""
         raise NotImplementedError
 
     def true_values(self, x: Array) -> Values | None:
-        """Problems that chance disturbs are not recorded."""
+        """None: problems that chance disturbs are not recorded."""
         return None
 
     def pop_extra_calls(self) -> ExtraCalls | None:
-        """Nothing is called beside the candidates."""
+        """None: nothing is called beside the candidates."""
         return None
 
 

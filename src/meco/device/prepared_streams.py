@@ -33,7 +33,10 @@ class PreparedStreams(Streams):
         self._next = 0  # number of the coming call
 
     def prepare(self, seeds: Iterable[int]) -> None:
-        """Draw all numbers of runs with these seeds on the host; does nothing before the calls are known, or twice."""
+        """Draw all numbers of runs with these seeds on the host, for the next begin().
+
+        Does nothing before the calls are known, or where these seeds are prepared.
+        """
         wanted = tuple(seeds)
         if not self._rows or wanted == self._ready:
             return
@@ -46,7 +49,10 @@ class PreparedStreams(Streams):
         self._ready = wanted
 
     def begin(self, seeds: Iterable[int]) -> None:
-        """Begin a search of runs with these seeds: send its numbers to the device."""
+        """Begin a search of runs with these seeds: send its numbers, prepared or drawn now, to the device.
+
+        The first search draws as it goes.
+        """
         self.seeds = tuple(seeds)
         if self._calls and not self._rows:
             self._assign_ranges()
@@ -59,7 +65,7 @@ class PreparedStreams(Streams):
         self._block, self._spare, self._ready = self._spare, self._block, ()  # the block on its way is left alone
 
     def rewind(self) -> None:
-        """Give the same numbers once more."""
+        """Give the same numbers once more, from the first call on; of no use in the first search."""
         self._next = 0
 
     def uniform(self, *shape: int) -> Array:
@@ -77,7 +83,10 @@ class PreparedStreams(Streams):
         return super().normal(*shape)
 
     def _next_prepared(self, *, normal: bool, shape: tuple[int, ...]) -> Tensor:
-        """The numbers of the coming call, which must be the one that the first search made."""
+        """The numbers [B, *shape] of the coming call, which must be the one that the first search made.
+
+        Moves to the next.
+        """
         assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
         first, count = self._rows[self._next]
         self._next += 1
