@@ -50,7 +50,7 @@ class Controller:
         self.memory: Any = None
 
     def observe(self) -> Array:
-        """Features of the present search: [B, F]."""
+        """Features of the present search: [B, F]. Moves the memory of the features on: once for each decision."""
         s, self.memory = self.features.observe(self.steering.knowledge(), self.last, self.memory)
         return s
 
@@ -60,12 +60,12 @@ class Controller:
         self.last = {**self.last, **values}
 
     def decide(self, u: Array) -> None:
-        """Set what the policy says of the present search; u [B, 2] is its chance."""
+        """Observe the search and set what the policy says; u [B, 2] is its chance."""
         assert self.policy is not None
         self.steer(self.policy.decide(self.observe(), u, self.controls))
 
     def trace(self) -> dict[str, Array]:
-        """The values that the next generation is made under."""
+        """The values [B] that the next generation is made under, by the names they are traced under."""
         return {traced: self.last[name] for traced, name in zip(self.controls.traced, self.controls.names)}
 
 
@@ -104,7 +104,7 @@ class Controlled(Engine):
         return self.engine.ask()
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Tell the engine, and decide if it is time."""
+        """Tell the engine of candidates x [B, n, D], and have the policy decide if it is time."""
         self.engine.tell(x, ev)
         self.count_told(x.shape[1])
 
@@ -116,7 +116,7 @@ class Controlled(Engine):
             self.controller.decide(self.chance())
 
     def capabilities(self) -> tuple[Any, ...]:
-        """What the engine offers, with the policy's part in it."""
+        """What the engine offers, with the policy's part in it: decisions, its state, and who steers."""
         offers: dict[type, Any] = {type(each): each for each in self.engine.capabilities()}
         offers[Steering] = self.controller.steering._replace(steer=self.controller.steer)
         if self.controller.policy is not None:
@@ -133,7 +133,10 @@ class Controlled(Engine):
         return tuple(offers.values())
 
     def _count_without_deciding(self, aside: Callable[[int], None], points: int) -> None:
-        """Note points that the engine was not told of; they are no reason to decide."""
+        """Count points that the engine was not told of, and hand them to aside(points).
+
+        They are no reason to decide.
+        """
         self.told += points
         aside(points)
 
@@ -150,7 +153,7 @@ class Controlled(Engine):
 
 
 def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> Steering:
-    """How to steer this engine; a policy, features or controls that do not fit are refused."""
+    """How to steer this engine. InvalidInput where it cannot be, or policy, features or controls do not fit it."""
     name, steering = type(engine).__name__, find_capability(engine, Steering)
     if steering is None:
         raise InvalidInput(f"{name} cannot be steered: it offers no controls")
@@ -178,8 +181,10 @@ def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy
 
 
 def _is_within(control: Control, offered: Control | None) -> bool:
+    """Whether the engine offers this control, and over its whole range."""
     return offered is not None and offered.low <= control.low and control.high <= offered.high
 
 
 def _describe_ranges(controls: Any) -> str:
+    """Controls with their ranges, for a message; "none" without any."""
     return ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in controls) or "none"

@@ -47,7 +47,7 @@ class ControlSet:
         return tuple(c.name for c in self.controls)
 
     def combination(self, index: Array) -> dict[str, Array]:
-        """The combination behind each index [B]: a value [B] for each control."""
+        """A value [B] for each control by name: the row of the grid that each index [B] names."""
         return {name: levels[index] for name, levels in self._levels.on(index).items()}
 
     def constant(self, value: float, like: Array) -> Array:
@@ -55,7 +55,7 @@ class ControlSet:
         return namespace(like).full((like.shape[0],), float(value), dtype=like.dtype, device=like.device)
 
     def defaults(self, like: Array) -> dict[str, Array]:
-        """What holds before the first decision, for the runs of like [B, ...]."""
+        """What holds before the first decision, by name: [B] each, for the runs of like [B, ...]."""
         return {c.name: self.constant(c.default, like) for c in self.controls}
 
 
@@ -95,5 +95,5 @@ CONTROLS: Registry[ControlSet] = Registry(
 
 
 def find_control_set_name(decoder: str) -> str:
-    """The name of the control set that goes with a decoder."""
+    """The name of the control set that goes with a decoder; UnknownName for other decoders."""
     return next(name for name, known in DECODER_OF_CONTROLS.items() if known == DECODERS.resolve(decoder))

@@ -66,7 +66,7 @@ class PopulationTen(FeatureSet):
     def observe(
         self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
     ) -> tuple[Array, PopulationMemory]:
-        """The ten features of the present population, measured against the first."""
+        """The ten features [B, 10] of the present population, measured against the first, and what to remember."""
         pop, ok = known["population"], valid_mask(known["population"].ev)
         seen = (
             self._remember_first(pop, known["delta"])
@@ -77,7 +77,7 @@ class PopulationTen(FeatureSet):
         return state_vector(pop, seen.now, seen.first, known["progress"], action, ok), seen
 
     def _remember_first(self, pop: Population, delta: float) -> PopulationMemory:
-        """What is remembered of the first population."""
+        """What is remembered of the first population: the reference and its summary, nan where all of a run failed."""
         first = make_reference(pop.ev, delta)
         return PopulationMemory(
             first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_reference_of_every_run(first)
@@ -86,7 +86,7 @@ class PopulationTen(FeatureSet):
     def _remember_later(
         self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: PopulationMemory
     ) -> PopulationMemory:
-        """What is remembered once the present population is known too."""
+        """What is remembered once the present population is known too; ok [B, N] marks what did not fail, None: all."""
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
             first = first.fill_missing(make_reference(pop.ev, known["delta"]))
@@ -111,6 +111,7 @@ class ModelSearch(FeatureSet):
     def observe(
         self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
     ) -> tuple[Array, TrFeatureMemory]:
+        """The features [B, F] of a search by models, and what to remember; tr/features.py says which."""
         return tr_features(known, memory)
 
 

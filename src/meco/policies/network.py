@@ -43,7 +43,7 @@ class NetworkShape(NamedTuple):
 
     @property
     def layers(self) -> Weights:
-        """The shape of each part."""
+        """The shape of each part of Weights."""
         s, h, a = self
         return Weights((s, h), (h,), (h, a), (a,))
 
@@ -73,7 +73,7 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
 
 
 def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER_SHAPE) -> Weights:
-    """Fresh weights in the order of the fields, uniform within 1 / sqrt(fan-in) of each layer: torch's default law."""
+    """Fresh weights in the order of the fields, uniform within 1 / sqrt(fan-in), torch's default law; moves rng."""
 
     def draw_layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights [fan_in, fan_out] and biases [fan_out] of one layer."""
@@ -84,7 +84,7 @@ def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER_SHAPE) ->
 
 
 def stack_networks(networks: Iterable[Weights]) -> Weights:
-    """Several networks as one with a leading axis."""
+    """Several networks of one shape, at least one, as one with a leading axis."""
     return Weights(*(np.stack(parts) for parts in zip(*networks, strict=True)))
 
 

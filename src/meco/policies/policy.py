@@ -55,14 +55,14 @@ class Policy:
         return self.metadata.get("controls", None if decoder is None else find_control_set_name(decoder))
 
     def check(self, controls: ControlSet) -> None:
-        """Refuse controls that this policy cannot set."""
+        """Refuse controls that this policy cannot set with InvalidInput or UnknownName; here none are."""
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """A value [B] for each control by name."""
+        """A value [B] for each control by name, from features s [B, F] and chance u [B, 2]."""
         return controls.combination(self.act(s, u))
 
     def act(self, s: Array, u: Array) -> Array:
-        """Which combination of the controls' grid each run takes: [B] integers."""
+        """Which row of the controls' grid each run takes: [B] integers. InvalidInput of policies that have no grid."""
         raise InvalidInput(f"{type(self).__name__} sets its controls outright: ask decide(), not act()")
 
 
@@ -79,7 +79,7 @@ class NetworkPolicy(Policy):
         object.__setattr__(self, "_network", Constants(Weights, **numbers))
 
     def outputs(self, s: Array, output: str = "linear") -> Array:
-        """Action values by the network, linear or squashed by a sigmoid: s [B, F] -> [B, A]."""
+        """Action values of the network, linear or through a sigmoid: s [B, F] -> [B, A]; nan stays in its row."""
         return q_values(self._network.on(s), s, output)
 
     @staticmethod
@@ -92,7 +92,7 @@ class Greedy(NetworkPolicy):
     """The action of largest value."""
 
     def act(self, s: Array, u: Array) -> Array:
-        """The action of largest value, whatever the chance u."""
+        """The action of largest value, [B] integers, for features s [B, F]; the chance u is not used."""
         values = self.outputs(s)  # a sigmoid would not change the order
         return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
 
@@ -108,7 +108,7 @@ class Correcting(NetworkPolicy):
         return len(controls.controls)
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """The rule's own values, changed by at most the range of each control; u is not used."""
+        """The rule's own values, changed by at most the range of each control: [B] by name; u is not used."""
         each = controls.controls
         change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
         return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
@@ -125,7 +125,10 @@ class Choosing(NetworkPolicy):
         return len(controls.grid) + 1
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """The best combination where its value is above that of the engine's own rule, else what that would set."""
+        """The best combination, [B] by name, where its value is above that of the engine's own rule.
+
+        Else that rule's.
+        """
         xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
         own = s[:, -len(controls.controls) :]
         better = xp.max(values[:, :size], axis=-1) > values[:, size]
@@ -168,6 +171,7 @@ class ConstantPolicy(Policy):
     index: int
 
     def __post_init__(self) -> None:
+        """InvalidInput for an index that no action has."""
         if self.index not in range(PAPER_SHAPE.outputs):
             raise InvalidInput(f"an action index is an integer from 0 to {PAPER_SHAPE.outputs - 1}; got {self.index!r}")
 
@@ -230,7 +234,7 @@ POLICY_KINDS: Registry[type[NetworkPolicy]] = Registry(
 
 
 def find_network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
-    """The shape that a policy's features, controls and kind ask for."""
+    """The shape that a policy's features, controls and kind ask for; UnknownName for names that are not known."""
     features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
     return NetworkShape(len(features.names), hidden, POLICY_KINDS[metadata["kind"]].width(controls))
 
@@ -242,7 +246,7 @@ def draw_index(u: Array, count: int) -> Array:
 
 
 def explore_at_rate(index: Array, u: Array, rate: Array | float, count: int) -> Array:
-    """The chosen index, or with probability rate (one, or [B]) any below count; u [B, 2]."""
+    """The chosen index [B], or with probability rate (one, or [B]) any below count; u [B, 2] is the chance."""
     return namespace(u).where(u[:, 0] < rate, draw_index(u[:, 1], count), index)
 
 

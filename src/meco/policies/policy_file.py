@@ -42,7 +42,7 @@ def read_policy(path: Path) -> NetworkPolicy:
 
 @lru_cache(maxsize=16)
 def _read_unchanged(path: Path, size: int, changed_ns: int) -> NetworkPolicy:
-    """What read_policy gives; size and time of change are there so that a file is read again when they differ."""
+    """What read_policy gives, or DamagedFile; size and time of change make a changed file be read again."""
     tensors, texts = read_tensors(path)
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), find_network_shape(metadata, count_hidden_units(tensors)))
@@ -147,7 +147,7 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
 def _check_features_and_controls(
     metadata: dict[str, Any], source: str, expect: Callable[[str, bool, str], None]
 ) -> None:
-    """Features and controls must mean here what they meant when the policy was made."""
+    """DamagedFile unless features and controls mean here what they meant when the policy was made."""
     features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
     version, delta = metadata.get("feature_version"), metadata.get("delta")
     if version != features.version:

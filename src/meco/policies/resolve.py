@@ -47,7 +47,7 @@ def find_policy(
 def _find_named(
     given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
 ) -> Policy:
-    """The policy "random" or "untrained", or one by name or file, which must be there."""
+    """The policy "random" or "untrained", or one by name or file; MissingData or UnknownName where it is not there."""
     if given == "random":
         return RandomPolicy()
     return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
@@ -56,7 +56,7 @@ def _find_named(
 def make_untrained(
     seeds: Iterable[int], shape: NetworkShape = PAPER_SHAPE, kind: type[NetworkPolicy] = Greedy
 ) -> NetworkPolicy:
-    """A network with random weights for each run, drawn from its seed."""
+    """A network with random weights for each run, drawn from its seed; at least one seed."""
     return kind(stack_networks(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM]), shape) for seed in seeds))
 
 

@@ -67,7 +67,7 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
 
 
 def _make_missing_policy_error(name: str) -> Exception:
-    """An error that says what to do about a policy that is not at hand."""
+    """The error, for the caller to raise, that says what to do about a policy that is not at hand."""
     known = policy_names()
     if known and not EXPERIMENT_POLICIES.match(name):
         return UnknownName("policy", name, known)

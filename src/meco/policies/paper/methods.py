@@ -61,5 +61,5 @@ def steer_relaxation(
 
 
 def find_engine(name: EngineLike) -> Callable[..., Engine]:
-    """The engine of that name, or the one given."""
+    """The engine of that name, UnknownName for others; a callable is given back."""
     return ENGINES[name] if isinstance(name, str) else name

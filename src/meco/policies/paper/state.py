@@ -65,7 +65,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
-        """With the denominators that follow from them."""
+        """A reference of these numbers [B], with the denominators that follow from them."""
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
@@ -78,7 +78,7 @@ class Reference(NamedTuple):
 
 
 def safe_denominator(d: Array) -> Array:
-    """A denominator kept away from zero: sign(d) max(|d|, 1e-8), with sign(0) = +1."""
+    """A denominator kept away from zero: sign(d) max(|d|, 1e-8), with sign(0) = +1; any shape, nan stays."""
     xp = namespace(d)
     return xp.where(d < 0.0, xp.clip(d, max=-MIN_DENOMINATOR), xp.clip(d, min=MIN_DENOMINATOR))
 
@@ -89,9 +89,9 @@ def valid_mask(ev: Evaluation) -> Array | None:
 
 
 def average_valid(values: Array, ok: Array | None) -> Array:
-    """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout.
+    """Mean of the entries that count along the last axis: values and ok [B, n] -> [B]; 0 where none counts.
 
-    0 where none counts.
+    The same bits whether ok is None or true throughout.
     """
     if ok is None:
         return total(values) / values.shape[-1]
@@ -107,7 +107,7 @@ def count_flags(flags: Array) -> Array:
 
 
 def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
-    """Mean and population standard deviation (ddof 0) of the entries that count: [B, n] -> [B] each."""
+    """Mean and population standard deviation (ddof 0) of the entries that count: [B, n] -> [B] each; 0, 0 for none."""
     xp, n, mean = namespace(values), values.shape[-1], average_valid(values, ok)
     apart = values - mean[:, None]
     if ok is not None:
@@ -136,13 +136,16 @@ def mean_least_violation(nu: Array, ok: Array | None) -> Array:
 
 @np.errstate(all="ignore")
 def summarize_population(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
-    """f_best when eps [B, C] is allowed, and nu-bar."""
+    """f_best when eps [B, C] is allowed, and nu-bar: [B] each, nan if all failed; ok [B, N] or None for all."""
     return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), mean_least_violation(ev.nu, ok))
 
 
 @np.errstate(all="ignore")
 def make_reference(ev: Evaluation, delta: float) -> Reference:
-    """What later populations are measured against; f_best with delta allowed everywhere."""
+    """What later populations are measured against, nan in runs that all failed.
+
+    f_best with delta allowed everywhere.
+    """
     xp = namespace(ev.f)
     ok = ~ev.failed
     first = summarize_population(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))
@@ -165,22 +168,22 @@ def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array
 def objective_centre_and_spread(
     f: Array, now: PopulationSummary, first: Reference, ok: Array | None
 ) -> tuple[Array, Array]:
-    """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0))."""
+    """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0)), [B] each."""
     return centre_and_spread((f - now.f_best[:, None]) / first.per.f_range[:, None], ok)
 
 
 def objective_progress(now: PopulationSummary, first: Reference) -> Array:
-    """s5 = f_best(t) / f_best(0)."""
+    """s5 = f_best(t) / f_best(0), [B]; the denominator is kept away from 0."""
     return now.f_best / first.per.f_best
 
 
 def spent_share(progress: Progress, like: Array) -> Array:
-    """s6 = FEs / FEs_max, the first population included; the same for all runs in lockstep."""
+    """s6 = FEs / FEs_max, the first population included: [B] as like, the same for all runs in lockstep."""
     return zeros_like(like) + progress.evaluations / progress.budget
 
 
 def violation_progress(now: PopulationSummary, first: Reference) -> Array:
-    """s7 = nu-bar(t) / nu-bar(0)."""
+    """s7 = nu-bar(t) / nu-bar(0), [B]; the denominator is kept away from 0."""
     return now.nu_bar / first.per.nu_bar
 
 
@@ -193,10 +196,10 @@ def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
 
 @fused
 def objective_violation_agreement(f: Array, nu: Array, ok: Array | None) -> Array:
-    """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
+    """s10 [B] = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 
-    Counting the ordered pairs where both are larger counts each such pair once. A failed
-    candidate is nan, and nan is larger than nothing.
+    Counting the ordered pairs where both are larger counts each such pair once. A failed candidate is nan, and nan
+    is larger than nothing.
     """
     size = f.shape[-1]
     pairs = count_flags((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))

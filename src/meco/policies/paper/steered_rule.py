@@ -134,7 +134,7 @@ class SteeredEpsilon(Rule):
         return (self.decoder.control,)
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
-        """The allowance before any action, and the initial scale."""
+        """The allowance before any action and the initial scale, [B, C] each, and which runs [B] failed altogether."""
         base = initial_scale(pop.ev, self.decoder.delta)
         void = namespace(base).all(pop.ev.failed, axis=-1)
         return Allowance(
@@ -142,7 +142,7 @@ class SteeredEpsilon(Rule):
         )
 
     def adapt(self, state: Allowance, pop: Population, progress: Progress, u: Array) -> Allowance:
-        """A run whose candidates had all failed is measured against its first population that did not."""
+        """The same state; runs [B] that had all failed are measured against their first population that did not."""
         if state.complete:
             return state
         xp, late = namespace(state.base), state.void[:, None]
