@@ -9,5 +9,5 @@ ENGINE_PACKAGES = ("meco.tr", "meco.engines.es")  # whose modules belong to it w
 
 
 def engine_digest() -> str:
-    """What the engine does, as a policy's metadata names it."""
+    """A hash of the source of the engine that MeCO-TR's policies steer, as their metadata has it."""
     return source_digest(ENGINE_MODULES, ENGINE_PACKAGES)

@@ -68,7 +68,7 @@ class Settings:
 
     @classmethod
     def select_known(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the settings that this record has, by name; the others are left out."""
+        """Those of the settings that this record or its groups have, by name; the others are left out."""
         known = cls._defaults()
         return {name: value for name, value in settings.items() if name in known}
 
@@ -93,7 +93,7 @@ class Settings:
 
 
 def check_names(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Refuse settings that do not exist."""
+    """UnknownName at the first setting that is not among the known."""
     for name in settings:
         if name not in known:
             raise UnknownName("training setting", name, known)

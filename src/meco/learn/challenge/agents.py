@@ -37,14 +37,14 @@ class Agent(ABC):
     within_its_file = False  # whether its file alone says what it does: no training, process or other file
 
     def begin(self, runs: int) -> None:  # noqa: B027 - most remember nothing
-        """So many runs start; forget those before."""
+        """A batch of so many runs starts: forget those before. Nothing here."""
 
     @abstractmethod
     def act(self, seen: Observation) -> np.ndarray:
-        """theta and share of each run: [B, 2]."""
+        """theta and share of each run at a decision: [B, 2]."""
 
     def close(self) -> None:  # noqa: B027
-        """Let go of processes."""
+        """End processes of the agent, if it has any."""
 
 
 class RuleAgent(Agent):
@@ -68,7 +68,10 @@ class PolicyAgent(Agent):
         self.controls = CONTROLS[policy.controls or SEARCH_CONTROLS]
 
     def act(self, seen: Observation) -> np.ndarray:
-        """What the policy decides; a control that it leaves alone keeps what the engine's own rule would set."""
+        """theta and share [B, 2] that the policy decides.
+
+        One that it leaves alone is what the engine's own rule sets.
+        """
         found = self.policy.decide(seen.s, seen.u, self.controls)
         own = {name: seen.s[:, k - 2] for k, name in enumerate(("theta", "share"))}
         return np.stack([np.broadcast_to(found.get(name, own[name]), len(seen.s)) for name in own], axis=1)
@@ -78,7 +81,7 @@ class OwnRuleAgent(Agent):
     """The engine's own rule, which the last two features hold."""
 
     def act(self, seen: Observation) -> np.ndarray:
-        """As the rule says."""
+        """theta and share [B, 2] as the engine's own rule would set them."""
         return seen.s[:, -2:]
 
 
@@ -107,11 +110,11 @@ class ActAgent(Agent):
         self.model = model
 
     def begin(self, runs: int) -> None:
-        """Tell it, where it wants to know."""
+        """Tell the object, where it has begin(runs)."""
         getattr(self.model, "begin", lambda runs: None)(runs)
 
     def act(self, seen: Observation) -> np.ndarray:
-        """Whatever it says."""
+        """What the object's act(observation) gives, as floats; check_actions() judges it."""
         return np.asarray(self.model.act(seen), dtype=np.float64)
 
 
@@ -139,11 +142,11 @@ class PipeAgent(Agent):
         self.sets = bool(self._receive().get("sets", False))
 
     def begin(self, runs: int) -> None:
-        """Tell it that runs start."""
+        """Tell the process that so many runs start; no answer is awaited."""
         self._send({"begin": runs})
 
     def act(self, seen: Observation) -> np.ndarray:
-        """theta and share by asking for all runs at once; waits for the answer."""
+        """theta and share [B, 2] by asking for all runs at once; waits for the answer."""
         asked: dict[str, Any] = {"s": seen.s.tolist()}
         if self.sets:
             asked |= {"points": seen.points.tolist(), "constraints": seen.constraints.tolist()}
@@ -199,7 +202,10 @@ def load_agent(text: str, seconds: float, seed: int, make_env: Callable[..., Any
 def make_agent(
     offered: Any, seconds: float, seed: int, make_env: Callable[..., Any], folder: Path | None = None
 ) -> Agent:
-    """The agent that a module or an object offers; a training is timed."""
+    """The agent that a module or an object offers; one with train() is trained now, and timed.
+
+    Its processes start in the folder. InvalidInput where nothing is offered.
+    """
     began, trains = time.monotonic(), callable(getattr(offered, "train", None))
     if trains:
         offered = type("Trained", (), {"agent": offered.train(make_env, seconds, seed)})

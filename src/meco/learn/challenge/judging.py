@@ -44,7 +44,7 @@ class JudgedProblem(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """What problems in lockstep have in common."""
+        """What problems in lockstep have in common: D, budget, inequalities, equalities."""
         return self.problem.dim, self.budget, self.problem.n_ineq, self.problem.n_eq
 
 
@@ -73,7 +73,7 @@ class Judgement:
     seconds: np.ndarray
 
     def quantiles_of(self, way: str) -> np.ndarray:
-        """Quantiles of one way: [N]."""
+        """Quantiles of one way on each problem: [N]; ValueError for a way that was not run."""
         return self.quantiles[:, self.ways.index(way)]
 
     @property
@@ -92,13 +92,16 @@ def first_seed_of_digest(digest: str) -> int:
 
 
 def list_generated_set(name: str, size: SetSize, first: int = 1) -> list[JudgedProblem]:
-    """Problems of the families of a set; first is where their seeds begin."""
+    """Problems of the families of the set "train", "choose" or "confirm"; first is where their seeds begin."""
     found = list_problems(name, size.layout, size.each, (), first)
     return [JudgedProblem(f"{p.family}-{p.seed}, D {p.dim}", p.family, p.problem, p.budget) for p in found]
 
 
 def list_suite_set(name: str, per_variable: int, most: int) -> list[JudgedProblem]:
-    """The problems of a suite of at most `most` variables, with so many evaluations per variable."""
+    """The problems of a suite of at most `most` variables, with so many evaluations per variable.
+
+    MissingData without tables.
+    """
     scales = name == "cec2017"
     problems = get_suite(name, SUITE_DIM) if scales else get_suite(name)
     return [JudgedProblem(p.name, name, p, per_variable * p.dim) for p in problems if p.dim <= most]
@@ -159,7 +162,7 @@ def judge_agents(
 
 
 def _group_ways(names: Sequence[str], controls: int, identities: Mapping[str, str | None]) -> list[list[int]]:
-    """Which ways run together: the controls, then agents whose runs are kept, then those whose runs are not."""
+    """Numbers of the ways that run together: controls, then agents whose runs are kept, then the others."""
     agents = range(controls, len(names))
     lasting = [k for k in agents if identities.get(names[k])]
     return [block for block in (list(range(controls)), lasting, [k for k in agents if k not in lasting]) if block]
@@ -172,7 +175,7 @@ def _find_or_run(
     kept: KeptBatches,
     identities: Mapping[str, str | None],
 ) -> Batch:
-    """A batch of runs, (problem, way, seed) each, as it was kept, or made now and kept where all of its ways last."""
+    """A batch of runs, rows [B, 3] of (problem, way, seed), as it was kept; else run now, and kept if its ways last."""
     names = list(ways)
     mine = {names[k]: identities.get(names[k]) for k in sorted(set(rows[:, 1].tolist()))}
     runs = [(problems[i].name, problems[i].budget, int(i), names[k], int(s)) for i, k, s in rows]
@@ -222,7 +225,7 @@ def check_actions(actions: Any, runs: int) -> np.ndarray:
 
 
 def _mean_quantiles(outcomes: Outcomes, references: int) -> np.ndarray:
-    """Means over seeds of outcomes [N, K, S] among those of the references: [N, K]."""
+    """Means over seeds of outcomes [N, K, S] among those of the first `references` ways: [N, K]."""
     count, kinds, seeds = outcomes.f.shape
     among = Outcomes(*(part[:, :references].reshape(count, -1) for part in outcomes))
     q = [

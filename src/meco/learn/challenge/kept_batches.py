@@ -24,6 +24,7 @@ class KeptBatches:
     """
 
     def __init__(self, file: Path | None = None) -> None:
+        """Read what the file holds, where there is one; None keeps batches in memory alone."""
         self._file = file
         self._known: dict[str, Batch] = {}
         self.reused = 0
@@ -32,7 +33,7 @@ class KeptBatches:
                 self._read(line)
 
     def _read(self, line: str) -> None:
-        """Remember one line, where it is whole."""
+        """Remember one line of the file, where it is whole; others are passed over."""
         try:
             row = json.loads(line)
             found = np.array(row["found"], dtype=np.float64)
@@ -44,7 +45,7 @@ class KeptBatches:
             self._known[key] = Batch(found, seconds)
 
     def find(self, key: str, runs: int) -> Batch | None:
-        """The batch of so many runs, or None where it was not made yet."""
+        """The batch of so many runs, counted as reused; None where it was not made yet."""
         batch = self._known.get(key)
         if batch is None or batch.found.shape[1] != runs:
             return None
@@ -52,7 +53,7 @@ class KeptBatches:
         return batch
 
     def add(self, key: str, batch: Batch) -> None:
-        """Keep a batch that was made; it is written at once."""
+        """Keep a batch that was made; it is appended to the file at once, whose folder is made."""
         self._known[key] = batch
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,5 +63,5 @@ class KeptBatches:
 
 
 def digest_facts(*facts: Any) -> str:
-    """What a batch is known by: a digest of everything that it depends on."""
+    """A sha256 of facts that JSON can hold: what a batch is known by."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -118,7 +118,7 @@ class Agents:
         self._values = self._values[rows]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The numbers of a checkpoint; counters() goes with them."""
+        """The numbers of a checkpoint by name, copied from a device; counters() goes with them."""
         tensors = {name: getattr(self.learner, name) for name in Learner.TENSORS}
         return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
 
@@ -171,7 +171,7 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
 
 
 def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
-    """Settings of each policy as columns [K, 1]."""
+    """Settings of each policy as columns [K, 1] on the device."""
 
     def column(values: Iterable[float]) -> Tensor:
         """One number of each policy: [K, 1]."""

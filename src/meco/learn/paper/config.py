@@ -67,6 +67,7 @@ class LearnerSettings(Settings):
     }
 
     def __post_init__(self) -> None:
+        """Refuse what cannot be learned with, such as a batch larger than the memory."""
         super().__post_init__()
         if self.batch > self.memory:
             raise InvalidInput(f"a batch of {self.batch} does not fit into a memory of {self.memory}")

@@ -59,11 +59,11 @@ class Curriculum:
         return self.played == self.config.episodes
 
     def plan_round(self) -> list[EpisodePlan]:
-        """The episodes of the next round: one, or as many as run side by side."""
+        """The episodes of the next round: one, or as many as run side by side. Takes them from the queue, and draws."""
         return [self._plan_episode() for _ in range(self.config.parallel_episodes)]
 
     def peek_seeds(self) -> list[int]:
-        """The seeds of the round after this one, without a change of state."""
+        """The seeds of the round after this one; queue and generator are put back as they were."""
         state, queue = self._generator.bit_generator.state, list(self.queue)
         seeds = [job.seed for job in self.plan_round()]
         self._generator.bit_generator.state, self.queue = state, queue
@@ -79,7 +79,10 @@ class Curriculum:
         return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
     def add_outcomes(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
-        """Count episodes that ended, and log an epoch that is complete; f~* of their problems may fall."""
+        """Count episodes that ended, and log an epoch that is complete; f~* of their problems may fall.
+
+        jobs and outcomes go in pairs.
+        """
         self.references.update([j.problem for j in jobs], np.array([o.best_objective for o in outcomes]))
         for job, outcome in zip(jobs, outcomes, strict=True):
             self.epoch.append((job.problem, outcome))
@@ -106,7 +109,10 @@ class Curriculum:
 
 
 def _log_row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[str, Any]:
-    """The log's line for one epoch; numbers short enough to read, exact enough to tell two trainings apart."""
+    """The log's line for one epoch, of (problem, outcome) pairs.
+
+    Numbers are short enough to read, exact enough to tell two trainings apart.
+    """
     outcomes = [outcome for _, outcome in played]
     counts = np.sum([outcome.actions for outcome in outcomes], axis=0, dtype=int)
     return {
@@ -119,4 +125,5 @@ def _log_row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[s
 
 
 def _round_digits(value: Any, digits: int) -> float | None:
+    """A number to so many significant digits; None where it is not finite, which JSON cannot hold."""
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None

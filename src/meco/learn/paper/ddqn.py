@@ -69,7 +69,7 @@ class LearningSteps(NamedTuple):
     copied: Tensor  # [n] bool, whether the target network follows
 
     def at(self, number: int) -> LearningSteps:
-        """One of them, without the leading axis."""
+        """Step `number` of them, without the leading axis."""
         return LearningSteps(*(part[number] for part in self))
 
 
@@ -96,7 +96,7 @@ class Learner:
         self._derive_constants()
 
     def _derive_constants(self) -> None:
-        """What every step needs and no step changes; to be called again when the networks or settings are replaced."""
+        """Set what every step needs and no step changes; to be called again when networks or settings are replaced."""
         self._online, self._target = view_layers(self.online, self.shape), view_layers(self.target, self.shape)
         self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
         self._per_step = torch.clamp(self.settings.learning_steps - 1, min=1).reciprocal()  # share of the training
@@ -106,7 +106,7 @@ class Learner:
         return forward(self._online, s, sigmoid=self.sigmoid).q
 
     def reserve_steps(self, count: int) -> LearningSteps:
-        """The next `count` steps, counted as made; the rate falls linearly over the training."""
+        """The next `count` steps, counted as made, [count, ...] each; the rate falls linearly over the training."""
         before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
         rate = self.settings.lr_first + self._change * (self._make_tensor(before)[:, None, None] * self._per_step)
         first = self._make_tensor([1.0 - BETA1**n for n in numbers])
@@ -143,7 +143,7 @@ class Learner:
         return error.square().flatten(1).mean(1), weight_gradient(self._online, batch.s, here, dq, sigmoid=self.sigmoid)
 
     def _apply_adamw(self, slope: Tensor, step: LearningSteps) -> None:
-        """Change moments and online networks by AdamW: bias correction, weight decay apart from the gradient."""
+        """Change moments and online networks by AdamW from slope [K, P]: bias correction, weight decay apart."""
         self.first.lerp_(slope, 1.0 - BETA1)
         self.second.mul_(BETA2).addcmul_(slope, slope, value=1.0 - BETA2)
         spread = self.second.sqrt().div_(step.second).add_(ADAM_EPS)

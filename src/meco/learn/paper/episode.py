@@ -99,7 +99,7 @@ class Episode:
         return self.s
 
     def _make_evaluator(self) -> tuple[Streams, Evaluator]:
-        """Random streams and evaluator of new runs."""
+        """Random streams of new runs at their beginning, and an evaluator that has counted nothing."""
         rng = Streams(self.seeds, self._xp, self._device)
         return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device, rng)
 
@@ -180,7 +180,7 @@ class Episode:
         return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO") -> list[Result]:
-        """What the runs found so far, one record each."""
+        """What the runs found so far, one record each; needs reset()."""
         return list(self._evaluator.results(method, self.seeds))
 
     def _summarize_now(self) -> StepSummary:
@@ -193,36 +193,40 @@ class Episode:
         )
 
     def _step_and_observe(self) -> None:
-        """One generation, and the features of what came out."""
+        """Make one generation, and observe the features of what came out."""
         self._loop.step()
         self.s = self._controller.observe()  # features of the present population, [B, 10]
 
     def _add_trace_row(self) -> None:
+        """Record the present population, where a trace is kept."""
         if self._traced:
             traced = {**self._controller.trace(), **self.engine.trace()}
             self._evaluator.history.record_generation(self._evaluator.nfev, self.engine.population, traced)
 
     def _end_episode(self) -> None:
-        """Trace the last population; f~* of the problems may fall."""
+        """Record the last population; f~* of the problems may fall."""
         self._add_trace_row()
         if isinstance(self.references, ReferenceObjective):
             self.references.update(self.keys, to_numpy(self.best_objective))
 
     def _known_references(self) -> Array:
-        """f~* of each run's problem, [B]."""
+        """f~* of each run's problem, [B]; inf where no episode has ended yet."""
         if isinstance(self.references, ReferenceObjective):
             return self.references.look_up(self.keys)
         return self.references
 
     def _as_population_array(self, values: Any) -> Array:
-        """Numbers [B] from the caller, beside the population."""
+        """Numbers [B] from the caller as float64, in the library and on the device of the population."""
         like = self.population.ev.f
         if not isinstance(values, type(like)):
             values = np.asarray(values, dtype=np.float64)
         return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
 
     def _check_actions(self, actions: Any) -> Array:
-        """Action values [B] as an array of the population's kind; a wrong shape or value is refused."""
+        """Action values [B] as an array of the population's kind.
+
+        InvalidInput for a wrong shape or a value out of range.
+        """
         values = self._as_population_array(actions)
         runs, (low, *_, high) = len(self.seeds), self.rule.decoder.grid.tolist()
         if tuple(values.shape) != (runs,):

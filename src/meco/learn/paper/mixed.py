@@ -29,7 +29,7 @@ def make_mixed_reward(names: Sequence[str]) -> Reward:
 
 
 def make_mixed_decoder(names: Sequence[str]) -> Decoder:
-    """One decoder whose run b decodes by names[b]."""
+    """One decoder whose run b decodes by names[b]; UnknownName for a name that is none."""
     kinds = _runs_by_kind(names, DECODERS)
     return kinds[0][0] if len(kinds) == 1 else MixedDecoder(kinds=tuple(kinds))
 
@@ -59,13 +59,13 @@ class MixedDecoder(Decoder):
 
 
 def _runs_by_kind(names: Sequence[str], kinds: Mapping[str, T]) -> list[tuple[T, Constants]]:
-    """The kinds that runs name, each with the mask [B] of its runs."""
+    """The kinds that runs name, each with the mask [B] of its runs; UnknownName for other names."""
     given = np.array(names)
     return [(kinds[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
 
 
 def _join_by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:
-    """The rows of each value where its mask [B] holds."""
+    """Arrays [B, ...] of several kinds as one: the rows of each where its mask [B] holds."""
     value = parts[0][0]
     xp = namespace(value)
     for other, runs in parts[1:]:

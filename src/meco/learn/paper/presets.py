@@ -26,7 +26,7 @@ Preset = Callable[[int], list[TrainingConfig]]  # from a seed
 
 
 def list_problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
-    """The problems of a suite but for those held out, which must be of it."""
+    """The problems of a suite but for those held out; UnknownName for one that is not of it."""
     for name in held_out:
         if name not in SUITES[suite]:
             raise UnknownName(f"problem of {suite}", name, SUITES[suite])
@@ -118,7 +118,7 @@ def _name_seed(configs: Sequence[TrainingConfig], seed: int) -> list[TrainingCon
 
 
 def select_configs(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
-    """Some of the policies, by name and in that order: a share of the folds for one process; others are errors."""
+    """Some of the policies, by name and in that order: a share of the folds for one process. UnknownName for others."""
     known = {c.name: c for c in configs}
     for name in names:
         if name not in known:

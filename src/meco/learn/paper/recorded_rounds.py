@@ -35,7 +35,7 @@ class IndexedEpisode(Episode):
         self._chosen = problems, rng, which
 
     def _make_evaluator(self) -> tuple[Streams, Evaluator]:
-        """The prepared streams from their beginning, and an evaluator on the problems chosen by index."""
+        """The prepared streams, rewound to their beginning, and an evaluator on the problems chosen by index."""
         problems, rng, which = self._chosen
         rng.rewind()
         problems.choose(which)
@@ -62,7 +62,7 @@ class RecordedRounds(Rounds):
         self._recorded: RecordedWork[RoundResult] | None = None
 
     def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
-        """The first rounds step by step, the others by replaying a recording.
+        """Play the first rounds of episodes [K E] step by step, the others by replaying a recording.
 
         A replay fills the same result again: read it before the next one.
         """
@@ -85,14 +85,14 @@ class RecordedRounds(Rounds):
         self._rng.prepare(seeds)
 
     def _play_steps(self, plan: RoundPlan) -> RoundResult:
-        """The round that lies on the device, step by step."""
+        """Play the round that lies on the device, step by step; agents learn."""
         episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._references, **self.options)
         statistics = play_round(episode, self.agents, plan)
         return RoundResult(statistics, episode.best_objective, episode.score)
 
 
 def make_rounds(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
-    """Recorded ones where the device supports that and rounds differ in numbers alone, else plain ones."""
+    """Recorded rounds where the device supports that and rounds differ in numbers alone, else plain ones."""
     plain = PlainRounds(configs, agents)
     if not supports_graphs(agents.device) or any(c.task.instances == "random" for c in configs):
         return plain

@@ -41,6 +41,7 @@ class ReplayMemory:
     """
 
     def __init__(self, policies: int, capacity: int, features: int, device: str = "cpu") -> None:
+        """Empty memories of so many policies and transitions each, on a device."""
         self.capacity, self.features = capacity, features
         self.rows = torch.zeros(policies, capacity, 2 * features + 3, dtype=torch.float64, device=device)
         self.written = 0
@@ -87,7 +88,10 @@ class ReplayMemory:
         self.written += 1
 
     def sample(self, u: np.ndarray) -> Batch:
-        """A mini-batch of each policy, all its transitions different; uniform numbers u [K, M] decide."""
+        """A mini-batch of each policy, all its transitions different.
+
+        Uniform numbers u [K, M] decide, M at most size.
+        """
         rows = self._global_rows(sample_without_replacement(u, self.size)).reshape(-1)
         return self.read(torch.from_numpy(rows).to(self.rows.device))
 
@@ -96,10 +100,10 @@ class ReplayMemory:
         return rows + self.capacity * np.arange(rows.shape[-2])[:, None]
 
     def keep_policies(self, policies: Tensor) -> None:
-        """Go on with some of the policies only."""
+        """Drop all policies but those of these rows [n]."""
         self.rows = self.rows[policies].clone()
 
     def restore(self, rows: Tensor, written: int) -> None:
-        """Go on from saved rows."""
+        """Go back to saved rows [K, capacity, 2 S + 3] after so many transitions were written."""
         self.rows.copy_(rows)
         self.written = written

@@ -50,7 +50,7 @@ def violation_weight(after: StepSummary, initial: Reference) -> Array:
 
 
 def full_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
-    """((1 - omega) r1 + r2) / 2 (eq. 8)."""
+    """((1 - omega) r1 + r2) / 2 (eq. 8): [B]."""
     weight = 1.0 - violation_weight(after, initial)
     return 0.5 * (weight * objective_gain(before, after, initial, f_star) + violation_gain(before, after, initial))
 
@@ -81,7 +81,7 @@ def score_reward(before: StepSummary, after: StepSummary, initial: Reference, f_
 
 
 def _clip_reward(r: Array, least: float = -1.0) -> Array:
-    """r between least and 1; 0 where a whole population failed."""
+    """r [B] between least and 1; 0 where a whole population failed (nan)."""
     xp = namespace(r)
     return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 
@@ -93,7 +93,7 @@ REWARDS: Registry[Reward] = Registry(
 
 
 def reward_function(name: str) -> Reward:
-    """The reward of that name, or an error: (before, after, initial, f_star) -> [B].
+    """The reward of that name: (before, after, initial, f_star) -> [B]; UnknownName for others.
 
     >>> from meco.learn.paper.reward import reward_function
     >>> reward_function("r2").__name__

@@ -54,7 +54,7 @@ class Rounds(ABC):
         """
 
     def draw_ahead(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
-        """Draw what the next round's episodes will ask for, if they are known to have these seeds."""
+        """Draw what the next round's episodes will ask for, if they are known to have these seeds; nothing here."""
 
     def fixed_problems(self) -> dict[tuple[str, str], Problem]:
         """Every problem of policies whose problems never change, by name and instance; loads and keeps them."""
@@ -63,7 +63,10 @@ class Rounds(ABC):
         return {key: self.load_problem(EpisodePlan(*key, seed=0)) for key in keys}
 
     def load_problem(self, job: EpisodePlan) -> Problem:
-        """The problem of an episode; one that is drawn for it alone is not kept."""
+        """The problem of an episode, kept for later ones unless it is drawn for this one alone.
+
+        MissingData without its tables.
+        """
         dim, key = self.configs[0].task.dim, (job.problem, job.instance)
         if isinstance(job.instance, int):
             return get_problem(job.problem, dim, job.instance)
@@ -77,7 +80,7 @@ class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
     def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
-        """A new batch of episodes, played to its end on the host or a device, step by step."""
+        """Play a new batch of episodes [K E] to its end, on the host or a device, step by step."""
         problems, seeds = [self.load_problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
         return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

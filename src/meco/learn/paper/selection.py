@@ -47,5 +47,5 @@ def choose_seed(candidates: Sequence[Trained], name: str) -> tuple[Trained, Mapp
 
 
 def name_without_seed(config: TrainingConfig) -> str:
-    """The name without the seed that configs_for_seeds() adds."""
+    """The name without the seed that make_configs_for_seeds() adds."""
     return config.name.rpartition("-seed")[0] or config.name

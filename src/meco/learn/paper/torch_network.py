@@ -29,7 +29,7 @@ def init_networks(seeds: Iterable[int], shape: NetworkShape) -> Tensor:
 
 
 def _init_network(seed: int, shape: NetworkShape) -> Tensor:
-    """One row [P], drawn in the order of the fields of Weights."""
+    """One row [P] of a stack, drawn from the seed in the order of the fields of Weights."""
     generator = torch.Generator().manual_seed(seed)
 
     def linear(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:

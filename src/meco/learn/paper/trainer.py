@@ -128,7 +128,10 @@ class Trainer:
         return [Trained(c, self._final_weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
     def _play_or_save(self) -> list[EpisodeOutcome]:
-        """Play a round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
+        """Play a round. One that fails is TrainingFailed, and leaves the checkpoint at its beginning.
+
+        Whatever it changed.
+        """
         before = self._snapshot() if self.checkpoint else None
         try:
             return self._play_round()
@@ -190,7 +193,7 @@ class Trainer:
         write_checkpoint(self.checkpoint, *self._snapshot())
 
     def _snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """All that a later process needs, as copies that the next round leaves alone."""
+        """The arrays and the JSON state that a later process needs, as copies that the next round leaves alone."""
         ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
@@ -200,7 +203,10 @@ class Trainer:
         return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
 
     def resume(self) -> None:
-        """Go back to the checkpoint; one of other settings, a missing or a damaged one is an error."""
+        """Go back to the checkpoint. InvalidInput for one of other settings.
+
+        MissingData or DamagedFile without a sound one.
+        """
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
         if state.get("configs") != [c.as_dict() for c in self.configs]:
@@ -252,7 +258,7 @@ def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
 
 
 def lockstep_groups(configs: Sequence[TrainingConfig], most: int | None = None) -> list[list[TrainingConfig]]:
-    """The policies that can train in one batch, group by group, in the order given; `most` of them at once."""
+    """The policies that can train in one batch, group by group, in the order given; `most` of them at once, or all."""
     groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
     for config in configs:
         settings = config.as_dict()
