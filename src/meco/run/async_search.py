@@ -23,7 +23,7 @@ from meco.run.search import make_search
 
 
 def check_asynchronous(method: str) -> None:
-    """Refuse a method that cannot be asked for one point at a time."""
+    """InvalidInput unless the method can be asked for one point at a time."""
     if Asynchronous not in METHODS[method].offers:
         raise InvalidInput(
             f"asynchronous=True needs one of {methods_that_offer(Asynchronous)}; {method} proposes whole generations: "
@@ -48,6 +48,7 @@ class AsyncSearch:
         record: Record | None = None,
         nit: int = 0,
     ) -> None:
+        """A new search that knows these points, or that of a record after nit answers; nothing is proposed yet."""
         self.request, self.log = request, log
         call = ValueLookup(self._look_up_values)
         self.loop = (
@@ -74,7 +75,7 @@ class AsyncSearch:
         return self.loop.evaluator
 
     def _look_up_values(self, x: np.ndarray) -> Values:
-        """The logged values of the answers at hand, whose points x are."""
+        """f, g and h in the log of the answers at hand, whose points x [n, D] are."""
         return self.log.values(self._numbers)
 
     @property
@@ -88,7 +89,7 @@ class AsyncSearch:
         return self.evaluator.budget - self.log.planned + len(self.free_numbers)
 
     def propose(self) -> tuple[int, np.ndarray] | None:
-        """Number and point [D] of the next call; None where the budget is spent."""
+        """Number and point [D] of the next call, which is then outstanding; None where the budget is spent."""
         while self.left > 0:
             if not self.proposals.begun and not self.proposals.waiting:
                 self.begin_if_ready()
@@ -102,7 +103,7 @@ class AsyncSearch:
         return None
 
     def _next_number(self) -> int:
-        """A number for the next call: one that was given back, else a new one."""
+        """A number for the next call: one that was given back, else a new one, which counts as planned."""
         return self.free_numbers.popleft() if self.free_numbers else self.log.reserve_numbers(1)[0]
 
     def _is_known(self, x: np.ndarray) -> bool:
@@ -113,7 +114,7 @@ class AsyncSearch:
         return len(points) - 1 not in known.unknown(points[None])
 
     def accept_answer(self, number: int) -> None:
-        """Learn from the answer of that number, which the log has."""
+        """Learn from the answer of that number, which the log has; it is outstanding no longer."""
         self._learn_from(self.tickets.pop(number), number)
 
     def renumber_for_retry(self, number: int) -> int:
@@ -152,7 +153,7 @@ class AsyncSearch:
         self.tickets[number] = self.proposals.give_out(unit)
 
     def begin_if_ready(self) -> None:
-        """Tell the engine what has been answered so far, if models can be made of it and the constraints are known."""
+        """Begin the models with all that was answered so far, if that is enough and the constraints are known."""
         good = sum(self._is_good(number) for _, number in self.early_answers)
         enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1
         if good < enough:
@@ -165,7 +166,7 @@ class AsyncSearch:
             self._note_iteration()
 
     def _is_good(self, number: int | None) -> bool:
-        """Whether an answer is usable; that of a known point is."""
+        """Whether the answer of that number is usable; that of a known point (None) is."""
         if number is None:
             return True
         entry = self.log.entries[number] if number in self.log.entries else self.log.waiting[number][0]
@@ -182,7 +183,10 @@ class AsyncSearch:
         self._note_iteration()
 
     def _evaluate_answers(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
-        """Answers [1, n] of points: the log's by number, or what was known beforehand."""
+        """The evaluation [1, n] of points unit [1, n, D]: the log's answers by number, or what was known beforehand.
+
+        They are counted and compete for the best.
+        """
         self._numbers = [number for number in numbers if number is not None]
         return self.evaluator.evaluate(unit)
 

@@ -32,11 +32,11 @@ class AsyncSession(Session):
     """Every free worker gets a point at once, and every answer is learnt from when it comes."""
 
     def _recorded_answers(self) -> dict[int, Any]:
-        """None: they are told in the order recorded, not by number."""
+        """Nothing to replay by number: recorded answers are told in their order."""
         return {}
 
     def _begin_or_resume(self) -> None:
-        """Begin the search, or one that knows every recorded answer."""
+        """Set search, loop and caller: of a new search, or of one that knows every recorded answer."""
         past = [] if self.folder is None else self.folder.recorded
         self.async_search = self._resume_search(past) if past else AsyncSearch(self.request, self.log)
         self.nit, self.loop, self.caller = self.async_search.nit, self.async_search.loop, self.make_caller(self.log)
@@ -54,7 +54,7 @@ class AsyncSession(Session):
         return search
 
     def _restore_search(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
-        """The search that was saved after these answers, where it really was."""
+        """The search that was saved after these answers; None where the state is of others or does not fit."""
         with suppress(ConstraintsChanged, DoesNotFit, MecoError):
             log = self.log.fork(told)
             if _digest_answers(log.entries, [entry.number for entry in told]) == state.answers:
@@ -122,7 +122,7 @@ class AsyncSession(Session):
             self.log.fix_constraints()
 
     def _next_call(self) -> tuple[int, int, np.ndarray] | None:
-        """Number, attempt and point of the next call."""
+        """Number, attempt (0) and point [D] of the next call; None where the budget is spent."""
         proposed = self.async_search.propose()
         return None if proposed is None else (proposed[0], 0, proposed[1])
 
@@ -144,6 +144,6 @@ class AsyncSession(Session):
 
 
 def _digest_answers(entries: dict[int, Entry], order: list[int]) -> str:
-    """Of answers in the order in which they were told."""
+    """A digest of answers in the order of these numbers, in which they were told."""
     told = {k: entries[number] for k, number in enumerate(order)}
     return AnswerDigest().digest_first(told, len(told))

@@ -24,7 +24,10 @@ FIRST_TRIES = 20  # points at which a first value is looked for
 
 
 def read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """Cheap constraints in any form that constraints= takes, or a dict of these by name; each has a name."""
+    """Cheap constraints in any form that constraints= takes, or a dict of these by name; each has a name.
+
+    () for None; InvalidInput for other forms. Names that come twice are numbered.
+    """
     if cheap is None or (isinstance(cheap, (list, tuple)) and not cheap):
         return ()
     names: list[str] = []
@@ -40,7 +43,7 @@ def read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
 
 
 def _name_constraint(constraint: LimitedValues, index: int) -> str:
-    """What a function calls itself, or its number."""
+    """What a constraint's function calls itself, or "cheap" with its number."""
     fun = constraint.values
     while isinstance(fun, (FunctionOfNames, BoundArguments)) or hasattr(fun, "func"):
         fun = getattr(fun, "fun", None) or fun.func
@@ -64,6 +67,7 @@ class CheapValues:
     def __init__(
         self, cheap: tuple[LimitedValues, ...], *, vectorized: bool, rows: tuple[Row, ...], variables: Variables
     ) -> None:
+        """Ask each constraint for its first values, which tell how many it has; InvalidInput where it gives none."""
         self.cheap, self.vectorized, self.rows = cheap, vectorized, rows
         self.counts = [self._count_values(each, variables) for each in cheap]
         g = [name for each, (p, _) in zip(cheap, self.counts) for name in each.value_names(p, "g")]
@@ -77,7 +81,10 @@ class CheapValues:
         return {"ineq": list(self.names[: self.n_ineq]), "eq": list(self.names[self.n_ineq :])}
 
     def _count_values(self, constraint: LimitedValues, variables: Variables) -> tuple[int, int]:
-        """How many inequalities and equalities a constraint has, from its first values."""
+        """How many inequalities and equalities a constraint has, from its first values.
+
+        InvalidInput where it gives none.
+        """
         for x in draw_first_points(variables):
             try:
                 g, h = constraint(x[None] if self.vectorized else x)
@@ -90,7 +97,7 @@ class CheapValues:
         ) from said
 
     def split_values(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """g [n, p] and h [n, q] of points [n, D], as answers hold them; nan where a function fails."""
+        """g [n, p] and h [n, q] of points x [n, D], as answers hold them; nan where a function fails."""
         found = [self._values_of(each, count, x) for each, count in zip(self.cheap, self.counts)]
         return (
             np.concatenate([np.zeros((len(x), 0)), *(g for g, _ in found)], axis=1),
@@ -98,6 +105,7 @@ class CheapValues:
         )
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
+        """c [n, C] of points x [n, D] of the box, inequalities first, then hard rows; nan where a function fails."""
         further = [(x @ row.slope + row.offset)[:, None] for row in self.rows]
         with np.errstate(all="ignore"):
             return np.concatenate([*self.split_values(x), *further], axis=1)
@@ -105,7 +113,7 @@ class CheapValues:
     def _values_of(
         self, constraint: LimitedValues, count: tuple[int, int], x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """g and h of one constraint at points [n, D]."""
+        """g [n, p] and h [n, q] of one constraint of these counts (p, q) at points x [n, D]; nan where it fails."""
         if self.vectorized:
             try:
                 g, h = constraint(x.copy())
@@ -163,7 +171,7 @@ def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], *,
 
 
 def make_cheap_limits(request: Request, log: EvaluationLog) -> CheapLimits:
-    """What an engine is told of them; the log tells where their values stand among all constraints."""
+    """What an engine is told of cheap constraints; the log tells where their values stand among all constraints."""
     assert request.cheap is not None
     values, names = request.cheap.values, request.cheap.values.names
 
@@ -178,5 +186,5 @@ def make_cheap_limits(request: Request, log: EvaluationLog) -> CheapLimits:
 
 
 def add_cheap_repair(box: Box, inside: CheapSet) -> Box:
-    """The box of a search, in which points that violate cheap constraints are moved before they are called."""
+    """The box, in which points that violate cheap constraints are moved before they are called."""
     return replace(box, pinned=inside.box.pinned, repair=inside.repair)

@@ -29,7 +29,10 @@ CALLS_PER_POINT = 4  # that is called again, on average at least
 
 
 def point_to_call(every: Evaluations, tolerances: tuple[Any, Any], calls: int) -> np.ndarray | None:
-    """The point [D] to call again: the best by its mean, of at most a quarter as many points as there are calls."""
+    """The point [D] to call again: the best by its mean, of at most a quarter as many points as there are calls.
+
+    None where nothing was answered.
+    """
     found = average_calls(every)
     enough = np.count_nonzero(found.calls > 1) >= max(1, calls // CALLS_PER_POINT)
     at = found.best_index(tolerances, min_calls=2 if enough else 1) if len(found.x) else None
@@ -74,7 +77,7 @@ def confirm(
 
     fun, constraints, vectorized and cheap are those of the run. The new result has `repeated`: how often x was called,
     the mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too. A
-    call that fails is counted and changes nothing.
+    call that fails is counted and changes nothing. InvalidInput for a result of solve(), or a fun of other constraints.
 
     Examples:
         >>> import meco
@@ -131,7 +134,7 @@ def confirm(
 
 
 def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """Constraints that cost nothing; their module is loaded only where there are any."""
+    """Constraints that cost nothing, () for None; their module is loaded only where there are any."""
     if cheap is None:
         return ()
     from meco.run.cheap_constraints import read_cheap
@@ -140,7 +143,10 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
 
 
 def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
-    """f, g and h of an answer in the order of the run's constraints; nan of a call that failed."""
+    """f, g [p] and h [q] of an answer in the order of the run's constraints; nan of a call that failed.
+
+    InvalidInput where their number differs.
+    """
     p, q = every.g.shape[1], every.h.shape[1]
     if answer.fault is not Fault.NONE:
         return np.nan, np.full(p, np.nan), np.full(q, np.nan)
@@ -154,7 +160,7 @@ def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tupl
 
 
 def _reorder(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """Values in the wanted order, where they have the wanted names."""
+    """Values [n] in the wanted order, where they have the wanted names; as they are otherwise."""
     if set(names) != set(wanted):
         return values
     return np.array([values[names.index(name)] for name in wanted])

@@ -26,13 +26,16 @@ class LimitedValues:
     named: bool = False  # whether the label is a name, which a single value has as it is
 
     def value_names(self, count: int, kind: str) -> tuple[str, ...]:
-        """Names of so many values; kind is g or h."""
+        """Names of so many values; kind is g or h. "" where the constraint has no label."""
         if not self.named:
             return label_names(self.label, count, kind)
         return (self.label,) if count == 1 else tuple(f"{self.label} {i}" for i in range(1, count + 1))
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
+        """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both.
+
+        ValueError for another number of rows, and whatever the function raises.
+        """
         found = self.values(x)
         if x.ndim == 1:
             c = as_vector(found)
@@ -46,7 +49,10 @@ class LimitedValues:
         return g, c[..., equal] - low[equal]
 
     def split_limits(self, count: int) -> tuple[np.ndarray, ...]:
-        """Lower and upper limits [count], and masks of values that are equalities, have an upper limit, a lower one."""
+        """Lower and upper limits, then which values are equalities, have an upper limit, have a lower one.
+
+        [count] each.
+        """
         low, high = np.broadcast_to(self.lower, (count,)), np.broadcast_to(self.upper, (count,))
         equal = low == high
         return low, high, equal, np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
@@ -109,6 +115,7 @@ class BoundArguments:
     negated: bool = False
 
     def __call__(self, x: np.ndarray) -> Any:
+        """fun(x, *args) at x [D] or rows of points, its sign turned where asked; raises what fun raises."""
         value = self.fun(x, *self.args)
         if not self.negated:
             return value
@@ -127,7 +134,10 @@ class FunctionOfNames:
 
 
 def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """All constraints as functions x -> (g, h), in the order given; user functions get a dict of named variables."""
+    """All constraints as functions x -> (g, h), in the order given; user functions get a dict of named variables.
+
+    () for None; InvalidInput for a form that is not known or limits that no point keeps.
+    """
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
@@ -170,7 +180,7 @@ def _as_function_of_points(fun: Callable[..., Any], variables: Variables) -> Cal
 def _check_reachable(
     matrix: np.ndarray, low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray, where: str
 ) -> None:
-    """Refuse limits of A x that no point of the box keeps."""
+    """InvalidInput where no point between lower and upper [D] keeps low <= A x <= high."""
     with np.errstate(invalid="ignore"):  # 0 times an infinite bound
         ends = [np.where(matrix == 0.0, 0.0, matrix * side) for side in (lower, upper)]
     least, most = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
@@ -184,7 +194,7 @@ def _check_reachable(
 
 
 def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> LimitedValues:
-    """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
+    """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0; InvalidInput for other dicts."""
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
@@ -196,7 +206,7 @@ def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> Lim
 
 
 def _read_limits(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """lb and ub of a constraint as vectors, checked."""
+    """lb and ub of a constraint as arrays; InvalidInput for nan, or a lower limit above the upper."""
     try:
         low, high = np.array(item.lb, dtype=np.float64), np.array(item.ub, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
-    """The columns by name; values of failed calls are nan."""
+    """The table's columns [n] by name, calls in order; values of failed calls are nan.
+
+    InvalidInput without evaluations.
+    """
     every = result.evaluations
     if every is None:
         raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
@@ -32,7 +35,7 @@ def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
 
 
 def _own_column(variable: Any, column: np.ndarray) -> np.ndarray:
-    """A column of numbers, of whole numbers, or of the names of categories."""
+    """A column [n] of numbers as floats, integers, or the names of categories."""
     if variable.categories is None:
         return column.astype(np.int64) if variable.integer and np.isfinite(column).all() else column
     return np.array([variable.category_at(place) for place in column.tolist()], dtype=object)
@@ -50,7 +53,7 @@ def format_csv(result: Result) -> str:
 
 
 def make_data_frame(result: Result) -> Any:
-    """The table as a pandas DataFrame."""
+    """The table as a pandas DataFrame; MissingExtra without pandas."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError as error:

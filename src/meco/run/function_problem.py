@@ -18,9 +18,10 @@ FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for
 
 
 def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any = None) -> Problem:
-    """fun as minimize() takes it: f, (f, g), (f, g, h) or a dict of them; what it raises is a failed evaluation.
+    """A Problem of a fun as minimize() takes it: f, (f, g), (f, g, h) or a dict of them.
 
-    A first answer, at the centre or at points drawn around it, tells how many constraints there are and their names.
+    What fun raises is a failed evaluation. A first answer, at the centre or at points drawn around it, tells how
+    many constraints there are and their names; InvalidInput where none is usable.
     """
     variables = Variables.read(bounds)
     lower, upper = check_bounds(variables.column("low"), variables.column("high"), name)
@@ -42,7 +43,10 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
 
 
 def _find_first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
-    """A usable answer at the centre or at points drawn around it; their draws never change."""
+    """A usable answer at the centre of lower and upper [D], or at points drawn between them, the same each time.
+
+    InvalidInput where there is none.
+    """
     drawn = np.random.default_rng(0).random((FIRST_ANSWER_TRIES - 1, lower.size))
     for unit in np.concatenate([np.full((1, lower.size), 0.5), drawn]):
         answer = call(0, (lower + unit * (upper - lower))[None])[0][0]
@@ -54,7 +58,7 @@ def _find_first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarr
 
 
 def _values_in_order(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray]:
-    """f, g and h in the order of the first answer; nan for a failed call or one with other constraints."""
+    """f, g [p] and h [q] in the order of the first answer; nan for a failed call or one with other constraints."""
     nothing = np.nan, np.full(like.g.size, np.nan), np.full(like.h.size, np.nan)
     if answer.fault is not Fault.NONE:
         return nothing
@@ -69,7 +73,7 @@ def _values_in_order(answer: Answer, like: Answer) -> tuple[float, np.ndarray, n
 
 
 def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
-    """Values in the wanted order of names; KeyError where a name is missing."""
+    """Values [n] in the wanted order of names; KeyError where a name is missing."""
     if len(names) != len(wanted):
         raise KeyError("another number of constraints")
     if names == wanted or not any(names):
@@ -79,7 +83,7 @@ def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]
 
 
 def _constraint_names(names: tuple[str, ...], count: int, letter: str) -> list[str]:
-    """A name for each constraint: the given one, or letter and number where there is none."""
+    """A name for each of count constraints: the given one, or letter and number where there is none."""
     return [name or f"{letter}{i}" for i, name in enumerate(names or ("",) * count, 1)]
 
 

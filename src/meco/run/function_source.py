@@ -25,7 +25,7 @@ class PointCaller(Protocol):
     def __call__(self, points: np.ndarray) -> Values: ...
 
     def pop_retried(self) -> int:
-        """Calls beyond the first of each point, since the last time."""
+        """Calls beyond the first of each point, since this was last asked."""
         ...
 
 
@@ -39,19 +39,19 @@ class ValueLookup:
         return self._values(points)
 
     def pop_retried(self) -> int:
-        """Nothing is called, so nothing again."""
+        """0: nothing is called, so nothing again."""
         return 0
 
 
 def make_box(request: Request) -> Box:
-    """The box of a request, for one run."""
+    """The box of a request, arrays [1, 1, D], without pinned points."""
     lower, upper = request.variables.lower, request.variables.upper
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
     return Box(lower[None, None], upper[None, None], integer, _make_log_scale(request), range=request.range)
 
 
 def _make_log_scale(request: Request) -> LogScale | None:
-    """What takes variables on a logarithmic scale to the box and back."""
+    """What takes variables on a logarithmic scale to the box and back; None where there are none."""
     if request.logarithmic is None:
         return None
     from meco.run.log_scale import LogScale
@@ -71,7 +71,10 @@ class AnsweredConstraints:
         return self._log.counts
 
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
-        """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
+        """Of inequalities and equalities, as the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q].
+
+        By the constraints that the log knows; InvalidInput where names do not fit them.
+        """
         ineq, eq = self._request.resolve_tolerances(self._log)
         return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
@@ -94,6 +97,7 @@ class FunctionSource:
         box: Box,
         project: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
     ) -> None:
+        """Nothing is called yet; call takes points [n, D], project keeps scouted points inside hard constraints."""
         self.box, self.strictest = box, [request.strictest_tolerances]
         constraints = AnsweredConstraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
@@ -103,11 +107,14 @@ class FunctionSource:
         self._scouted: list[tuple[np.ndarray, Values]] = []
 
     def with_call(self, call: PointCaller) -> FunctionSource:
-        """The same source, with another function behind it."""
+        """Another source of the same request and log, with another function behind it."""
         return FunctionSource(self._request, self._log, call, self.box, self._project)
 
     def values(self, x: np.ndarray) -> Values:
-        """What the function says of points [1, n, D], in the width of its constraints."""
+        """f [1, n], g [1, n, p] and h [1, n, q] of points x [1, n, D]: calls the function; nan where that fails.
+
+        Scouts further points while no answer has told what the constraints are.
+        """
         with np.errstate(all="ignore"):
             f, g, h = self._call(x[0])
         at_once = self._request.options.get("batch", len(f))  # one answer is enough
@@ -121,11 +128,11 @@ class FunctionSource:
         return max((e.f for e in every if e.good and np.isfinite(e.f)), default=0.0)
 
     def values_of(self, run: int, x: np.ndarray) -> Values:
-        """The same: there is one run."""
+        """values(x): there is one run."""
         return self.values(x)
 
     def true_values(self, x: np.ndarray) -> Values | None:
-        """Nobody knows what a function would say without chance."""
+        """None: nobody knows what a function would say without chance."""
         return None
 
     def _scout_answer(self, size: int) -> bool:
@@ -143,7 +150,7 @@ class FunctionSource:
         return log.constraints is not None
 
     def pop_extra_calls(self) -> ExtraCalls | None:
-        """Points that were scouted and calls that were made again, since the last time."""
+        """Points that were scouted and calls that were made again, since this was last asked; None: none."""
         points, retried = self._scouted, self._call.pop_retried()
         if not points and not retried:
             return None

@@ -22,7 +22,10 @@ ROUNDING_SHARE = 1e-9  # by which a starting point may be outside of a row, in s
 
 
 def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
-    """The request with its linear rows and what must never be violated, from its constraints and keep_feasible."""
+    """The request with its linear rows and what must never be violated, from its constraints and keep_feasible.
+
+    InvalidInput where the method cannot keep them, x0 violates one, or there is no point to start from.
+    """
     rows, keep = linear_rows(constraints), request.keep_feasible
     if request.logarithmic is not None:  # such a row is not linear in what the search moves
         rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
@@ -49,7 +52,7 @@ def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...
 
 
 def _check_starting_point(row: Row, x: np.ndarray, number: int) -> None:
-    """Refuse a starting point, the number-th of x0, that is outside of a hard row."""
+    """InvalidInput where x [D], the number-th of x0, is outside of a hard row."""
     value, terms = row.slope @ x + row.offset, np.abs(row.slope) @ np.abs(x) + abs(row.offset)
     over = abs(value) if row.equal else value
     if row.hard and over > ROUNDING_SHARE * terms:
@@ -87,7 +90,7 @@ def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, 
 
 
 def _answered_names(log: EvaluationLog) -> list[str]:
-    """The names that came with the answers, "" where none did."""
+    """The names [C] that came with the answers, "" where none did."""
     agreed, (p, q) = log.constraints, log.counts
     if agreed is None:
         return [""] * (p + q)
@@ -95,7 +98,7 @@ def _answered_names(log: EvaluationLog) -> list[str]:
 
 
 def _hard_constraint_mask(request: Request, log: EvaluationLog) -> np.ndarray:
-    """Constraints [C] that must be kept at every evaluation."""
+    """Which constraints [C] must be kept at every evaluation; UnknownConstraint for a name that is none."""
     shown, told, p = log.constraint_names(request.constraint_names), _answered_names(log), log.counts[0]
     named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     for name in named:

@@ -110,7 +110,7 @@ def _says_not_stationary(found: LimitMultipliers) -> bool:
 
 
 def _join_agreeing(found: list[LimitMultipliers]) -> LimitMultipliers | None:
-    """What two sets of points or more tell, and none contradicts; None where there are no two."""
+    """What two sets of points or more tell, and none contradicts; None of fewer than two."""
     if len(found) < 2:
         return None
     n_constraints = len(found[0].constraints)
@@ -130,7 +130,7 @@ def _join_agreeing(found: list[LimitMultipliers]) -> LimitMultipliers | None:
 
 
 def _list_point_sets(count: int, dim: int) -> list[tuple[int, int]]:
-    """Sets of points to fit, the likeliest first: so many bases (find_bases), and so many of the nearest."""
+    """Sets of points to fit, the likeliest first: (number of bases for find_bases(), number of the nearest points)."""
     full, most = (dim + 1) * (dim + 2) // 2, max(MOST_POINTS, 2 * dim + 1)
     sets = [
         (dim + 4, full),
@@ -169,7 +169,7 @@ def find_bases(offset: np.ndarray, rounds: int) -> np.ndarray:
 
 
 def _tell_nothing(n_constraints: int, dim: int, reason: str, residual: float = np.inf) -> LimitMultipliers:
-    """No multiplier at all, and why."""
+    """No multiplier at all, nan for each limit, and why."""
     every = dict.fromkeys(range(n_constraints + 2 * dim), reason)
     return LimitMultipliers(np.full(n_constraints, np.nan), np.full((2, dim), np.nan), residual, every)
 
@@ -177,7 +177,10 @@ def _tell_nothing(n_constraints: int, dim: int, reason: str, residual: float = n
 def _multipliers_from(
     u: np.ndarray, y: np.ndarray, room: np.ndarray, value: np.ndarray, n_ineq: int, usual_slope: float
 ) -> LimitMultipliers:
-    """Multipliers from these points u [m, D] and changes y [m, 1 + C] alone."""
+    """Multipliers from these points u [m, D] and changes y [m, 1 + C] alone; those not told are nan, with a reason.
+
+    room [2, D] is to the walls, value [1 + C] at the point, usual_slope that of f farther off.
+    """
     n_constraints, dim = len(value) - 1, room.shape[1]
     fits = QuarticFits(u)
     rough = fits.rough_gradients(y)  # [1 + C, D]
@@ -219,13 +222,17 @@ class QuarticFits:
     """Eq. (1) on points u [m, D], in units of their spread, for any number of functions."""
 
     def __init__(self, u: np.ndarray) -> None:
+        """For points u [m, D] seen from the one to fit at, not all of them 0."""
         self.spread = float(np.sqrt((u * u).sum(axis=1).mean()))
         self.u = u / self.spread
         self._products = self.u @ self.u.T
         self._length = np.sqrt(self._products.diagonal())
 
     def _solve_kernel(self, tau: float, kappa: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """K^-1 y [m, F], K^-1 u [m, D] and half the logarithm of the determinant of K."""
+        """K^-1 y [m, F], K^-1 u [m, D] and half the logarithm of the determinant of K.
+
+        LinAlgError where K is singular.
+        """
         s = self._products
         kernel = s * (tau + s * (0.5 + kappa * s * (1 / 6 + kappa / 24 * s)))
         root = np.sqrt(kernel.diagonal())
@@ -240,7 +247,7 @@ class QuarticFits:
         return 1e2 * (y.T @ solved_u) / self.spread
 
     def slopes(self, y: np.ndarray) -> list[Slopes]:
-        """Gradient, covariance and Hessian of each of the functions y [m, F]."""
+        """Gradient, covariance and Hessian of each function y [m, F], with the tau and kappa likeliest for it."""
         count, functions = y.shape
         best = np.full(functions, -np.inf)
         found: list[Slopes | None] = [None] * functions
@@ -265,7 +272,10 @@ class QuarticFits:
 def _solve_multipliers(
     f: Slopes, slopes: list[Slopes], normals: np.ndarray, gaps: np.ndarray, free_sign: np.ndarray, usual_slope: float
 ) -> tuple[np.ndarray, float, dict[int, str]] | str:
-    """Multipliers [K] of the close limits, the residual, and why some are not told; or why none is."""
+    """Multipliers [K] of the close limits, the residual, and why some are not told, by index; or why none is.
+
+    normals [K, D] are gradients of the limits, gaps [K] distances to them, free_sign [K] marks equalities.
+    """
     slope = float(np.sqrt(f.gradient @ f.gradient))
     length = np.sqrt((normals * normals).sum(axis=1))
     scaled = normals / length[:, None]
@@ -316,7 +326,10 @@ def _solve_multipliers(
 
 
 def _step_to_flat_gradient(hessian: np.ndarray, gradient: np.ndarray, flat: float) -> np.ndarray:
-    """The way [D] to where the gradient is 0, along the directions in which it is not flat; far where nothing bends."""
+    """The step [D] to where the gradient [D] is 0 by the Hessian [D, D]; 1 along directions that do not bend.
+
+    Components of the gradient of at most `flat` count as 0.
+    """
     bends, directions = np.linalg.eigh(0.5 * (hessian + hessian.T))
     slopes = directions.T @ gradient
     steps = np.where(bends > 0.0, -slopes / np.where(bends > 0.0, bends, 1.0), 1.0)

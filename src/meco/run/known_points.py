@@ -23,7 +23,7 @@ class KnownPoints:
         self._count = 0  # values that were not asked for yet
 
     def add(self, unit: np.ndarray, known: PriorEvaluations) -> None:
-        """Know these points, which lie at unit [n, D] in the unit cube."""
+        """Know these points, which lie at unit [n, D] in the unit cube; a point may be known several times."""
         for i, row in enumerate(unit):
             self._values.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
         self._count += len(unit)
@@ -54,6 +54,7 @@ class KnownPoints:
 
     @untold.setter
     def untold(self, counts: np.ndarray) -> None:
+        """Forget as many values of each point as were asked for by then; counts are what untold gave."""
         for values, count in zip(self._values.values(), counts.tolist()):
             del values[: max(0, len(values) - count)]
         self._count = sum(map(len, self._values.values()))

@@ -19,7 +19,7 @@ DIRECTIONS = ("lower bound", "upper bound")
 
 
 def price_limits(request: Request, every: Evaluations, best: BestPoint, names: Sequence[str]) -> tuple[LimitPrice, ...]:
-    """A price for each constraint, and for each bound that the answer lies at.
+    """A price for each constraint, and for each bound that the answer lies at; each without one says why.
 
     Integer variables stay as they are: only points with the same integers are looked at.
     """
@@ -51,7 +51,7 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
 def _find_scaled_multipliers(
     u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int, room: np.ndarray
 ) -> LimitMultipliers:
-    """Multipliers, or none where the numbers are beyond arithmetic; f and each constraint in units of its spread."""
+    """find_multipliers() with f and each constraint in units of its spread; no multiplier where numbers overflow."""
     scale = np.max(np.abs(y - value), axis=0, initial=0.0)
     scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
     try:
@@ -84,7 +84,7 @@ def _price_bounds(
 def _read_price(
     found: LimitMultipliers, index: int, price: float, step: float
 ) -> tuple[float | None, float | None, str]:
-    """Multiplier, what one percent brings, and the reason where there is none."""
+    """Multiplier, what one percent brings, and ""; or None, None and the reason why there is none."""
     if index in found.reasons or not np.isfinite(price):
         return None, None, found.reasons.get(index, "its values are too far apart")
     return float(price), float(price) * step, ""

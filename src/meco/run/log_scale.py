@@ -9,6 +9,7 @@ class LogScale:
     """Between the unit cube and the box, for the variables that are on a logarithmic scale."""
 
     def __init__(self, log: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        """log [D] marks the variables; their bounds must be positive."""
         self.log, self.lower, self.upper = log, lower, upper
         self.least = np.log(np.where(log, lower, 1.0))
         width = np.log(np.where(log, upper, 1.0)) - self.least

@@ -38,7 +38,11 @@ def make_result(
     loop: Loop | None = None,
     by_arrival: bool = False,
 ) -> Result:
-    """The result of everything the log holds."""
+    """The result of everything the log holds, which changes nothing there.
+
+    reason is a key of STOP_MESSAGES, or "running"; trace holds [G, ...] by name. Without any answer x is a point
+    inside the bounds and fun is nan.
+    """
     allowed, deviations, misfits = _resolve_names(request, log)
     every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
@@ -86,7 +90,7 @@ def make_result(
 
 
 def _resolve_names(request: Request, log: EvaluationLog) -> tuple[tuple[Any, Any], np.ndarray | None, tuple[str, ...]]:
-    """Tolerances, standard deviations of a call, and a note where their names or numbers do not fit.
+    """Tolerances (ineq, eq), standard deviations of a call [1 + C] or None, and notes if names do not fit.
 
     Calls end as soon as that is known; a run that ended before has the strictest tolerances, and its calls none.
     """
@@ -115,7 +119,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _policy_version(loop: Loop | None) -> dict[str, str]:
-    """Which policy steered the search, where one did."""
+    """{"policy": name and digest} of the policy that steered the search, {} where none did."""
     policed = None if loop is None else find_capability(loop.engine, Policed)
     told = {} if policed is None else policed.policy
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
@@ -131,7 +135,7 @@ def _price_limits(request: Request, every: Evaluations, found: BestPoint, names:
 def _find_minima(
     request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]
 ) -> tuple[tuple[Minimum, ...], str]:
-    """Where the starts of the search ended, and what that tells; their module is loaded once a run is over."""
+    """Where the starts of the search ended, and what that tells in a sentence; loads their module."""
     from meco.run.minima import describe_evidence, find_minima
 
     minima = find_minima(request, every, trace)
@@ -139,7 +143,7 @@ def _find_minima(
 
 
 def _best_score(loop: Loop | None) -> float:
-    """Least f + nu of all evaluated points."""
+    """Least f + nu of all evaluated points; nan where there is none."""
     held = None if loop is None else loop.evaluator.history.score_best.point
     return float("nan") if held is None else float(held.key.minor[0, 0])
 
@@ -155,7 +159,10 @@ def _choose_point(request: Request, every: Evaluations) -> BestPoint:
 
 
 def constraint_values(names: Sequence[str], point: BestPoint, ineq_tol: Any, eq_tol: Any) -> dict[str, ConstraintValue]:
-    """Value, violation and tolerance of each constraint at a point, inequalities first."""
+    """Value, violation and tolerance of each constraint at a point by name, inequalities first; nan where not known.
+
+    Tolerances are a number or one for each; names must be as many as there are constraints.
+    """
     g, h = point.g, point.h
     rows = zip(
         [*g.tolist(), *h.tolist()],
@@ -166,7 +173,7 @@ def constraint_values(names: Sequence[str], point: BestPoint, ineq_tol: Any, eq_
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The same names, numbered where one comes twice."""
+    """The same names in their order, numbered where one comes again: "a", "a (2)"."""
     seen: dict[str, int] = {}
     made = []
     for name in names:
@@ -176,7 +183,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
-    """All there is to say, in sentences."""
+    """Result.message: why the run stopped, what was found, and what went wrong, in sentences."""
     run, calls = result.run, f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
     said = [
         f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}.",
@@ -195,7 +202,7 @@ def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
 
 
 def _describe_point(result: Result, n_ineq: int) -> list[str]:
-    """What the message says of the best point, whose first n_ineq constraints are inequalities."""
+    """What the message says of the best point, in sentences; its first n_ineq constraints are inequalities."""
     if result.status == 2 and any(each.violation > each.tolerance for each in result.constraints.values()):
         told = [name for name, each in result.constraints.items() if np.isfinite(each.value)]
         return [f"No answer was whole; this x violates least of what is known ({', '.join(told)})."]
@@ -236,5 +243,5 @@ def _describe_noisy(result: Result, n_ineq: int) -> str:
 
 
 def _name_kinds(n_ineq: int, result: Result) -> str:
-    """What a probability is asked of."""
+    """What a probability is asked of: "constraints", or "inequalities" where there are equalities too."""
     return "constraints" if len(result.constraints) == n_ineq else "inequalities"

@@ -69,7 +69,10 @@ def choose_noisy_answer(
 
 
 def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
-    """Standard deviation of a single call, over all points that were called again, with room for having few."""
+    """Standard deviation of a single call of f [] or constraints [C], over all points that were called again.
+
+    A little larger where there are few such calls.
+    """
     free = np.maximum(found.calls - 1, 0).astype(float)
     total = free.sum()
     weight = free.reshape(-1, *([1] * (spread.ndim - 1)))
@@ -79,7 +82,7 @@ def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
 def _feasibility_probability(
     found: PointMeans, k: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
 ) -> float:
-    """Eq. (1) of point number k; 0 where the mean of an equality is off."""
+    """Eq. (1) of point number k, with deviations of f [], g [p], h [q]; 0 where the mean of an equality is off."""
     root = math.sqrt(found.calls[k])
     g, h = found.mean[1][k], found.mean[2][k]
     if np.any(np.abs(h) > np.asarray(tolerances[1]) + EQUALITY_ERRORS * deviations[2] / root):

@@ -17,10 +17,11 @@ FORMS = ("text", "json")
 class Progress:
     """A callback that tells on standard error how far the run is: minimize(..., callback=meco.Progress()).
 
-    Progress("json") writes an object a line instead, for programs: its keys are those of progress_record().
+    Progress("json") writes an object a line instead, for programs: its keys are those of make_progress_record().
     """
 
     def __init__(self, form: str = "text") -> None:
+        """form is "text" or "json", UnknownName for others; the clock starts now."""
         if form not in FORMS:
             raise UnknownName("form of progress", form, FORMS)
         self._begun, self._last, self._written, self._json = time.monotonic(), -1.0, "", form == "json"
@@ -52,7 +53,7 @@ class Progress:
 
 
 def _has_rich() -> bool:
-    """Whether rich is installed."""
+    """Whether rich is installed; imports it."""
     try:
         import rich.live  # noqa: F401
     except ImportError:
@@ -64,6 +65,7 @@ class _LiveTable:
     """One row that is rewritten in place."""
 
     def __init__(self) -> None:
+        """Take over the terminal until close()."""
         from rich.console import Console
         from rich.live import Live
 
@@ -84,7 +86,7 @@ class _LiveTable:
 
 
 def make_progress_record(result: Result, elapsed: float) -> dict[str, Any]:
-    """Where a run is, for programs: a number that is not known yet is None."""
+    """Where a run is, for programs: a number that is not known yet is None. elapsed is in seconds."""
     spent, budget = result.nfev, result.run.budget
     return {
         "nfev": spent,
@@ -99,7 +101,7 @@ def make_progress_record(result: Result, elapsed: float) -> dict[str, Any]:
 
 
 def describe_progress(result: Result, elapsed: float) -> dict[str, str]:
-    """Best feasible value, violation, evaluations and time left, in words."""
+    """Best feasible value, violation, evaluations and time left, in words by heading; elapsed is in seconds."""
     spent, budget = result.nfev, result.run.budget
     return {
         "best feasible": f"{result.fun:.6g}" if result.feasible else "none yet",

@@ -16,12 +16,15 @@ class CallSeconds:
         self.points, self.seconds = 0, 0.0
 
     def add(self, seconds: float) -> None:
-        """Note how long a point took."""
+        """Count a point that took so many seconds."""
         self.points += 1
         self.seconds += seconds
 
     def advise(self, method: str) -> list[str]:
-        """A sentence for who uses a method of models on a function of microseconds."""
+        """A sentence for who uses a method of models on a function of microseconds.
+
+        [] for others, and for few calls.
+        """
         if self.points < ENOUGH_CALLS or METHODS[method].family not in ("TR", "model"):
             return []
         each = self.seconds / self.points

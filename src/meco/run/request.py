@@ -108,7 +108,10 @@ class Request:
         return kept if isinstance(kept, bool) else tuple(kept)
 
     def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
-        """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
+        """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows.
+
+        InvalidInput where they do not fit.
+        """
         ineq, eq = self.tolerances.ineq, self.tolerances.eq
         if isinstance(ineq, (int, float)) and isinstance(eq, (int, float)):  # no name matters, of however many
             return ineq, eq
@@ -132,7 +135,7 @@ class Request:
         return resolve_noise_by_name(self.noise, log.constraint_names(self.constraint_names))
 
     def check_names(self, log: EvaluationLog) -> None:
-        """Refuse tolerances and levels of noise that do not fit the constraints that the log knows."""
+        """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
         self.resolve_tolerances(log)
         self._resolve_given_noise(log)
 
@@ -187,7 +190,7 @@ def _finite_or_none(end: float) -> float | None:
 
 
 def variables_from_inputs(inputs: Mapping[str, Any]) -> Variables:
-    """The variables of a run, as describe_inputs() wrote them."""
+    """The variables of a run, as describe_inputs() wrote them to run.json."""
     return Variables(tuple(Variable(**each) for each in inputs["variables"]), tuple(inputs["variable_names"]))
 
 
@@ -210,7 +213,8 @@ def make_request(
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent.
 
-    The batch of a method that has one is that of the workers, unless it is given.
+    InvalidInput or UnknownName for what is not right. The batch of a method that has one is that of the workers,
+    unless it is given.
     """
     variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
     lower, upper, dim = variables.lower, variables.upper, len(variables.each)
@@ -262,7 +266,7 @@ def _points_at_once(workers: Workers, budget: int, dim: int) -> int:
 
 
 def _check_infinite_bounds(request: Request) -> None:
-    """Refuse infinite bounds where the method needs a box, or where nothing tells how large the variables are."""
+    """InvalidInput for infinite bounds where the method needs a box, or nothing tells how large the variables are."""
     free = next((k, v) for k, v in zip(request.variables.labels(), request.variables.each) if v.infinite)
     said = f"variable {free[0]} has infinite bounds, ({free[1].low:g}, {free[1].high:g})"
     if InfiniteBounds not in METHODS[request.method].offers:
@@ -281,7 +285,7 @@ def _check_infinite_bounds(request: Request) -> None:
 
 
 def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
-    """Refuse names that contradict the known values, or the tolerances."""
+    """InvalidInput for names that contradict the known values, or the tolerances."""
     if known is not None and allowed.names and len(allowed.names) != known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
             f"tolerances: names has {len(allowed.names)} names, but evaluated has {known.g.shape[1]} inequalities and "
@@ -305,7 +309,7 @@ def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations |
 
 
 def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
-    """What is known to go badly: models of D variables need some points before they foresee anything."""
+    """What is known to go badly, () if nothing: models of D variables need some points before they foresee anything."""
     record = METHODS[method]
     if record.least_budget is None or points >= record.least_budget(dim):
         return ()
@@ -316,7 +320,7 @@ def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
 
 
 def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.ndarray | None, name: str) -> np.ndarray:
-    """Points [n, D] inside the box, or an error that names the first that is not."""
+    """Points [n, D] inside the box from one or several; InvalidInput names the first that is not."""
     try:
         found = np.array(points, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -340,7 +344,10 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
 
 
 def read_prior_evaluations(evaluated: Any, variables: Variables) -> PriorEvaluations:
-    """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
+    """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder.
+
+    InvalidInput for other forms, shapes that differ and points outside the bounds.
+    """
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
 
@@ -377,7 +384,10 @@ def read_prior_evaluations(evaluated: Any, variables: Variables) -> PriorEvaluat
 
 
 def _read_columns(values: Any, count: int) -> np.ndarray:
-    """Values [count, n] of so many points; a single point may come without its leading axis."""
+    """Values [count, n] of so many points, n = 0 of None; a single point may come without its leading axis.
+
+    ValueError for other shapes.
+    """
     if values is None:
         return np.zeros((count, 0))
     found = np.array(values, dtype=np.float64)
@@ -421,7 +431,7 @@ def _describe_option(value: Any) -> Any:
 
 
 def options_from_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The method's options of a run, as describe_inputs() wrote them; one that was an object must be given again."""
+    """The method's options of a run, as describe_inputs() wrote them; InvalidInput for one that was an object."""
     for name, value in inputs["options"].items():
         if isinstance(value, Mapping) and OBJECT_KEY in value:
             raise InvalidInput(

@@ -46,6 +46,7 @@ class UnknownKeyword(UnknownName, TypeError):
     """A keyword that a function does not have, with what does its work or the nearest name."""
 
     def __init__(self, function: str, name: str, known: list[str]) -> None:
+        """Say of function's keyword name what does its work here, or the nearest of the known."""
         super().__init__(f"keyword of {function}", name, known)
         if name in ADVICE:
             self.args = (f"{function} has no keyword {name!r}: {ADVICE[name]}",)
@@ -65,7 +66,7 @@ R = TypeVar("R")
 
 
 def explain_unknown_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name.
+    """The same function, but that an unknown keyword is UnknownKeyword: what does its work here, or the nearest.
 
     So does an argument that is given twice.
     """
@@ -86,7 +87,10 @@ def explain_unknown_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def read_seed(seed: Any) -> int:
-    """A whole number as it is, one drawn from a generator, or a new one."""
+    """A seed: the whole number given, one drawn from a generator, which moves it, or a new one for None.
+
+    InvalidInput for others.
+    """
     if seed is None:
         return int.from_bytes(os.urandom(6), "little")
     if isinstance(seed, np.random.Generator):
@@ -107,7 +111,10 @@ def read_seed(seed: Any) -> int:
 
 
 def read_callback(callback: Any) -> Callable[[Any], Any] | None:
-    """A function of the result so far, from callback(result), or SciPy's callback(xk) or (*, intermediate_result)."""
+    """A function of the result so far, from callback(result), or SciPy's callback(xk) or (*, intermediate_result).
+
+    None stays None; InvalidInput for what cannot be called.
+    """
     if callback is None:
         return None
     if not callable(callback):

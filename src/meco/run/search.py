@@ -65,7 +65,7 @@ def make_search(
 
 
 def _find_categories(request: Request) -> Categories | None:
-    """The variables that are categories, where there are any."""
+    """The variables that are categories; None where there are none."""
     columns = np.flatnonzero(request.variables.categorical)
     if not columns.size:
         return None
@@ -83,7 +83,7 @@ def _make_search_box(request: Request) -> Box:
 
 
 def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box) -> Task:
-    """The task with what is known of its constraints beforehand, where something is."""
+    """The task with what is known of its constraints beforehand; itself where nothing is."""
     if request.cheap is not None:
         from meco.run.cheap_constraints import make_cheap_limits
 

@@ -49,6 +49,7 @@ class Session:
         folder: RunFolder | None = None,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
+        """Begin the search, or resume that of the folder; nothing is called before run()."""
         self.request, self.stopping, self.folder = request, stopping, folder
         self.backend, self.on_error, self.vectorized = backend, on_error, vectorized
         self.nit = 0
@@ -74,19 +75,19 @@ class Session:
         self._begin_or_resume()
 
     def _keep_failure(self, entry: Entry, reason: str) -> None:
-        """Write a failure down, and log it."""
+        """Write a failure to the folder, and tell the logger."""
         assert self.folder is not None
         self.folder.write_failure(entry, reason)
         _log_failure(entry, reason)
 
     def _note_duration(self, number: int, seconds: float) -> None:
-        """Keep how long a call took."""
+        """Keep how long a call took, here and in the folder."""
         self._seconds.add(seconds)
         if self.folder is not None:
             self.folder.note_duration(number, seconds)
 
     def _begin_or_resume(self) -> None:
-        """Go on where the folder says that the search was, or begin it."""
+        """Set log, caller and loop: where the folder says that the search was, or of a new search."""
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
@@ -110,13 +111,13 @@ class Session:
         self._search_knowing_all()
 
     def _search_knowing_all(self) -> None:
-        """Another search, which knows every answer that the log holds."""
+        """Set another search, which knows every answer that the log holds and counts its calls."""
         self.restarted = True
         self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
         self.evaluator.count_evaluations(self.log.planned)
 
     def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
-        """What has the function called, for a log of this run."""
+        """What has the function called, for a log of this run; batch is the number of the next batch."""
         return Caller(
             self.backend,
             log,
@@ -170,7 +171,7 @@ class Session:
 
     @contextmanager
     def _note_ending(self) -> Iterator[None]:
-        """Note why the calls of a block ended."""
+        """Inside the block StopRun and Ctrl-C end it, and their reason is noted; the callback is closed."""
         try:
             yield
         except StopRun as stop:
@@ -182,7 +183,7 @@ class Session:
             self.stopping.close()
 
     def close(self) -> None:
-        """Let go of workers and files."""
+        """End workers and close files."""
         try:
             self.backend.close()
         finally:
@@ -197,7 +198,7 @@ class Session:
             error.result = self.result()  # type: ignore[attr-defined]
 
     def _finish_run(self) -> Result:
-        """The result at the end, which the folder keeps too."""
+        """The result at the end, which is written to the folder too, with the last state."""
         self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
         if self.folder is not None:
             self.folder.put_back_removed_files()
@@ -236,7 +237,7 @@ class Session:
         return self._should_stop()
 
     def _log_best(self) -> None:
-        """Log a best feasible value that is new."""
+        """Tell the logger of a best feasible value that is new."""
         held = self.evaluator.history.feasible_best.point
         if held is not None and bool(held.feasible[0, 0]) and float(held.f[0, 0]) < self._logged_best:
             self._logged_best = float(held.f[0, 0])
@@ -244,7 +245,7 @@ class Session:
             log_event("debug", said, nfev=len(self.log), fun=self._logged_best)
 
     def _write_progress(self) -> None:
-        """Let the folder keep what is new."""
+        """Let the folder keep what is new: trace, answers and, where due, the state."""
         if self.folder is not None:
             if self.nit:  # first: what comes before the state is not repeated
                 self.folder.write_trace(len(self.log), self.engine.trace)
@@ -266,7 +267,7 @@ class Session:
         return pack_search(self, len(log), self._answers.digest_first(log.entries, len(log)), self.caller.batch)
 
     def result(self, *, by_arrival: bool = False) -> Result:
-        """The result so far."""
+        """The result so far, of everything in the log; rows by number, or as they came with by_arrival."""
         history = self.evaluator.history
         seen = history.feasible_best.point is not None and self.nit > 0
         trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if seen else {}
@@ -288,7 +289,7 @@ class Session:
         return [*([] if self.folder is None else self.folder.late_notes), *said]
 
     def _note_untried_points(self) -> list[str]:
-        """Starting points for which there was no room."""
+        """A note on starting points for which there was no room; [] while the run goes on."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []
         tried = {entry.x.tobytes() for entry in self.log.entries.values()}

@@ -18,6 +18,7 @@ def resolve_tolerances_by_name(ineq: Any, eq: Any, names: Sequence[str], n_ineq:
     """Tolerances of inequalities and equalities, of constraints of these names, inequalities first.
 
     One dict for both names constraints of either kind; one for a kind names those of its kind alone.
+    UnknownConstraint for others.
     """
     both = isinstance(ineq, dict) and ineq == eq
     parts = (ineq, names[:n_ineq], "ineq"), (eq, names[n_ineq:], "eq")
@@ -29,7 +30,10 @@ def resolve_tolerances_by_name(ineq: Any, eq: Any, names: Sequence[str], n_ineq:
 
 
 def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
-    """The tolerance of each constraint of these names, [p], or the number that holds for all of them."""
+    """The tolerance of each constraint of these names, [p], or the number that holds for all of them.
+
+    InvalidInput where their number differs, UnknownConstraint for a name that is none.
+    """
     if isinstance(tolerance, (int, float)):
         return tolerance
     if not names:  # no answer has told yet what the constraints are, or there are none
@@ -52,14 +56,17 @@ def resolve_recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -
 
 
 def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:
-    """Refuse a dict that names a constraint which is not there."""
+    """UnknownConstraint for a dict that names a constraint which is not there."""
     for name in tolerance if isinstance(tolerance, dict) else ():
         if name not in names:
             raise UnknownConstraint(f"constraint (in tolerances: {keyword})", name, names)
 
 
 def resolve_noise_by_name(noise: float | list[float] | dict[str, float], names: Sequence[str]) -> np.ndarray:
-    """Standard deviations of f and of constraints of these names [1 + C]: one for all, in order, or by name."""
+    """Standard deviations of f and of constraints of these names [1 + C]: one for all, in order, or by name.
+
+    InvalidInput where their number differs, UnknownConstraint for a name that is none.
+    """
     if isinstance(noise, dict):
         for name in noise:
             if name != "f" and name not in names:
@@ -75,7 +82,7 @@ class UnknownConstraint(UnknownName, InvalidInput):
 
 
 def strictest_tolerance(tolerance: Any, keyword: str) -> float:
-    """The smallest tolerance, for methods that know only one."""
+    """The smallest tolerance, for methods that know only one; the default's where some constraint may have that."""
     if isinstance(tolerance, (int, float)):
         return tolerance
     values = tolerance if isinstance(tolerance, list) else [*tolerance.values(), DEFAULT_TOLERANCES[keyword]]

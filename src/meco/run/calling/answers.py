@@ -73,12 +73,12 @@ class Answer(NamedTuple):
 
 
 def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
-    """The answer of a call that gave no numbers."""
+    """The answer of a call that gave no numbers: f is nan, without constraints."""
     return Answer(np.nan, fault=fault, reason=reason, cause=cause)
 
 
 def make_raised_answer(error: BaseException) -> Answer:
-    """The answer of a call that raised."""
+    """The answer of a call that raised, with the line that did."""
     answer = make_failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
     return answer._replace(where=_describe_line(error.__traceback__))
 
@@ -97,7 +97,10 @@ class Unreadable(Exception):
 
 
 def read_answer(value: Any) -> Answer:
-    """The answer to one point."""
+    """The answer to one point from whatever the function returned.
+
+    What cannot be read is a failed answer, never an error.
+    """
     try:
         f, g, h = _split_answer(value)
         if f is None and g is None and h is None:
@@ -113,7 +116,7 @@ def read_answer(value: Any) -> Answer:
 
 
 def _read_told_errors(value: Any) -> Any:
-    """What an answer says of its standard errors; None where it says nothing."""
+    """What an answer says of its standard errors, unread; None where it says nothing."""
     return value.get("se") if isinstance(value, Mapping) else None
 
 
@@ -121,6 +124,7 @@ def read_errors(told: Any, names: Sequence[str]) -> np.ndarray:
     """Standard errors [1 + C] of f and of constraints of these names, "" where they have none.
 
     told is a list of them, a dict by name, in which what is missing has none, or a number where f is all there is.
+    Unreadable where they do not fit.
     """
     if isinstance(told, Mapping):
         for name in told:
@@ -142,7 +146,10 @@ def _make_unreadable_answer(value: Any, error: Exception) -> Answer:
 
 
 def read_rows(value: Any, count: int) -> list[Answer]:
-    """The answers to `count` points that a vectorized function took at once: f [S], g [S, p], h [S, q]."""
+    """The answers to `count` points that a vectorized function took at once: f [S], g [S, p], h [S, q].
+
+    What cannot be read makes every answer a failed one.
+    """
     try:
         f, g, h = _split_answer(value)
         column = _read_rows_of_numbers(np.full(count, math.nan) if f is None and g is not None else f, count)
@@ -190,7 +197,10 @@ def _is_partial_answer(answer: Answer) -> bool:
 
 
 def as_vector(value: Any) -> np.ndarray:
-    """A vector of float64 from a number, a list of numbers, or an array of at most one long axis."""
+    """A vector [n] of float64 from a number, a list of numbers or an array of at most one long axis.
+
+    Else Unreadable.
+    """
     if isinstance(value, (float, int)):
         return np.array([value], dtype=np.float64)
     if isinstance(value, (list, tuple)):
@@ -206,7 +216,7 @@ def as_vector(value: Any) -> np.ndarray:
 
 
 def _read_number(value: Any) -> float:
-    """A single number, also where it comes in a list or an array of one."""
+    """A single number, also where it comes in a list or an array of one; None is nan. Unreadable for others."""
     if isinstance(value, (float, int, Real, Decimal)):
         return float(value)
     if value is None:  # not computed
@@ -219,7 +229,7 @@ def _read_number(value: Any) -> float:
 
 
 def _split_answer(value: Any) -> tuple[Any, Any, Any]:
-    """f, g and h of whatever form the answer has."""
+    """f, g and h of whatever form the answer has, unread, None where it has none; Unreadable for other forms."""
     if isinstance(value, tuple):
         if not 1 <= len(value) <= 3:
             raise Unreadable(f"a tuple must be (f, g) or (f, g, h), not of {len(value)}")
@@ -234,7 +244,7 @@ def _split_answer(value: Any) -> tuple[Any, Any, Any]:
 
 
 def _read_named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Values [p] of constraints and their names, "" where they come without."""
+    """Values [p] of constraints and their names, "" where they come without; none of None. Unreadable for others."""
     if values is None:
         return NO_VALUES, ()
     if isinstance(values, (dict, Mapping)):
@@ -244,7 +254,10 @@ def _read_named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def _read_named_rows(values: Any, count: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Values [S, p] of constraints and their names, "" where they come without."""
+    """Values [S, p] of constraints and their names, "" where they come without; p = 0 of None.
+
+    Unreadable for others.
+    """
     if values is None:
         return np.zeros((count, 0)), ()
     if isinstance(values, Mapping):
@@ -257,7 +270,7 @@ def _read_named_rows(values: Any, count: int) -> tuple[np.ndarray, tuple[str, ..
 
 
 def _read_rows_of_numbers(values: Any, count: int) -> np.ndarray:
-    """Numbers [S, n] from [S], [S, n] or, for a single row, [n]."""
+    """Numbers [S, n] from [S], [S, n] or, for a single row, [n]; Unreadable for other shapes."""
     array = np.asarray(to_numpy(values))
     if array.dtype.kind not in "biuf":
         array = np.array([[_read_number(v) for v in np.atleast_1d(row)] for row in array])

@@ -58,7 +58,7 @@ class MapBackend:
         self.mapper, self.call = mapper, call
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
-        """Answers of all jobs, which go to the map together."""
+        """Answers of all jobs, which go to the map together; StopRun where it gives fewer results, or other ones."""
         stopping.raise_if_over()
         open_jobs = dict(enumerate(jobs))
         if not open_jobs:
@@ -98,6 +98,7 @@ class ExecutorBackend:
     def __init__(
         self, executor: Any, call: Callable[..., Any], timeout: float | None = None, max_points: int = sys.maxsize
     ) -> None:
+        """timeout in seconds makes lost futures noticed, None waits for ever; max_points are out at once."""
         self.executor, self.call, self.max_points = executor, call, max_points
         self.patience = None if timeout is None else timeout + GRACE_SECONDS
 
@@ -126,7 +127,10 @@ class ExecutorBackend:
                 future.cancel()
 
     def _next_future(self, done: SimpleQueue[int], futures: dict[int, Any], stopping: Stopping) -> int | None:
-        """The next finished future, or None when all are lost; waited for in short steps so that a signal is heard."""
+        """The index of the next finished future, or None when all are lost.
+
+        Waited for in short steps so that a signal is heard; StopRun where the run is over.
+        """
         until = None if self.patience is None else time.monotonic() + self.patience
         while True:
             stopping.raise_if_over()
@@ -145,7 +149,10 @@ class ExecutorBackend:
             raise StopRun("workers", f"the executor takes no more work: {error}") from error
 
     def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
-        """Answers and seconds of a finished future. The call itself never raises: what comes up is the executor's."""
+        """Answers and seconds of a finished future; StopRun where the executor broke.
+
+        The call itself never raises: what comes up is the executor's.
+        """
         try:
             answers, spent = future.result()
             return (
@@ -168,5 +175,5 @@ class ExecutorBackend:
 
 
 def _make_lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:
-    """What a job counts for whose worker or answer is gone."""
+    """A failed answer for each point of a job whose worker or answer is gone, and 0 seconds."""
     return [make_failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

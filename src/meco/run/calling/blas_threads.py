@@ -16,7 +16,7 @@ THREAD_COUNT_FUNCTIONS = (  # of libraries of linear algebra
 
 
 def count_blas_threads() -> int | None:
-    """The number of threads; None where neither the library nor the environment tells."""
+    """Threads of NumPy's linear algebra; None where neither the library nor the environment tells."""
     try:
         library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
     except (OSError, AttributeError, TypeError):

@@ -33,12 +33,19 @@ class Call:
         vectorized: bool = False,
         named: Variables | None = None,
     ) -> None:
+        """vectorized functions get rows of points; with named variables a point is a dict.
+
+        Keeps NumPy's error handling.
+        """
         self.fun, self.constraints, self.vectorized, self.named = fun, constraints, vectorized, named
         self.numbered = bool(getattr(fun, "numbered", False))
         self.errstate = np.geterr()  # the caller's own, whatever the library sets around it
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        """Call the function with these points [m, D]; number is that of the first. It never raises but for Ctrl-C."""
+        """Call the function with these points [m, D], the first of which has this number: answers [m] and seconds.
+
+        It never raises but for Ctrl-C.
+        """
         start, me = perf_counter(), os.getpid()
         try:
             with np.errstate(**self.errstate):
@@ -62,14 +69,14 @@ class Call:
         return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
     def _add_location(self, answer: Answer) -> Answer:
-        """The answer, with the place of the function where what it returned cannot be read."""
+        """The answer, with the place of the function in `where` if what it returned cannot be read."""
         code = getattr(getattr(self.fun, "fun", self.fun), "__code__", None)
         if answer.fault is not Fault.MALFORMED or code is None:
             return answer
         return answer._replace(where=f"in {code.co_filename}, line {code.co_firstlineno}")
 
     def _read_points(self, value: Any, points: np.ndarray) -> list[Answer]:
-        """The answers of a vectorized function of rows of points, with the separate constraints there."""
+        """The answers of a vectorized function of points [m, D], with the separate constraints there."""
         answers = [self._add_location(answer) for answer in read_rows(value, len(points))]
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
@@ -83,7 +90,7 @@ class Call:
 def _join_constraints(
     answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
 ) -> Answer:
-    """The answer with the separate constraints after the function's own; those with a label are named by it."""
+    """The answer with the separate constraints, [p] and [q] each, after the function's own, named by their labels."""
     errors = answer.errors
     if errors.size:  # those of separate constraints have none
         own = 1 + answer.g.size
@@ -99,12 +106,12 @@ def _join_constraints(
 
 
 def _list_names(constraints: tuple[Constraint, ...], values: list[np.ndarray], kind: str) -> tuple[str, ...]:
-    """Names of the values of separate constraints, in their order."""
+    """Names of the values of separate constraints, in their order; kind is "g" or "h"."""
     plain: Callable[[int, str], tuple[str, ...]] = lambda count, kind: ("",) * count  # noqa: E731
     each = [getattr(constraint, "value_names", plain)(v.size, kind) for constraint, v in zip(constraints, values)]
     return tuple(name for names in each for name in names)
 
 
 def label_names(label: str, count: int, kind: str) -> tuple[str, ...]:
-    """Names of the values of one separate constraint: "" where it has no label."""
+    """Names of count values of one separate constraint, "label g1" and so on: "" where it has no label."""
     return tuple(f"{label} {kind}{i}" for i in range(1, count + 1)) if label else ("",) * count

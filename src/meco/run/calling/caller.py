@@ -57,6 +57,7 @@ class Stopping:
     """The conditions that end one run before its budget is spent, and which of them fired."""
 
     def __init__(self, stop: Stop, callback: Callable[[Any], Any] | None = None) -> None:
+        """The clock of stop.max_time starts now; InvalidInput for a callback that cannot be called."""
         self.deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
         self.errstate = np.geterr()  # the caller's own, for the callback
         self.stop, self._closable, self.callback = stop, callback, read_callback(callback)
@@ -66,7 +67,7 @@ class Stopping:
 
     @contextmanager
     def listen_to_signals(self) -> Iterator[None]:
-        """Ctrl-C is noted in the block, and acted on between two calls; a second one also ends the call at hand."""
+        """Inside the block Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation that is under way; once more to abandon it"
         with note_signals(interrupt_signals(), say, pending=lambda: self.reason is None) as self._interrupted:
             yield
@@ -89,7 +90,7 @@ class Stopping:
             self.raise_if_over()
 
     def longest_wait(self, until: float | None = None) -> float:
-        """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
+        """Seconds to wait at most before raise_if_over() is due again, or the moment `until` (monotonic) comes."""
         ends = [moment for moment in (self.deadline, until) if moment is not None]
         return max(0.0, min([WAIT_SECONDS, *(end - time.monotonic() for end in ends)]))
 
@@ -99,7 +100,7 @@ class Stopping:
             self.reason, self.detail = reason, detail
 
     def close(self) -> None:
-        """Let a callback that has something to close do so: its line on a terminal."""
+        """Call the callback's close(), where it has one: its line on a terminal."""
         getattr(self._closable, "close", lambda: None)()
 
     @property
@@ -108,7 +109,7 @@ class Stopping:
         return self.stop.target is not None or self.stop.feasible
 
     def reason_to_stop(self, f: float, feasible: bool) -> str | None:
-        """The condition by which this evaluation ends the run."""
+        """The condition by which an evaluation with this f ends the run, "target" or "feasible"; None: it goes on."""
         if not feasible:
             return None
         if self.stop.target is not None and f <= self.stop.target:
@@ -116,7 +117,7 @@ class Stopping:
         return "feasible" if self.stop.feasible else None
 
     def check_answer(self, f: float, feasible: bool) -> bool:
-        """Whether this evaluation, whose reason is then noted, or something before it ends the run."""
+        """Whether an evaluation with this f ends the run, or something before it did; the reason is noted."""
         reason = self.reason_to_stop(f, feasible)
         if reason is not None:
             self.note_reason(reason)
@@ -163,7 +164,7 @@ class Backend(Protocol):
     streams: bool
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
-        """Answers of each job as they come; StopRun where stopping says so."""
+        """(index of job, answers, seconds) of each job as they come; StopRun where stopping says so."""
         ...
 
     def close(self) -> None:
@@ -180,7 +181,7 @@ class SerialBackend:
         self.call = call
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
-        """Answers of each job before the next is begun."""
+        """(index of job, answers, seconds) of each job before the next is begun; StopRun where the run is over."""
         for index, job in enumerate(jobs):
             stopping.raise_if_over()
             yield index, *self.call(job.number, job.points)
@@ -211,6 +212,10 @@ class Caller:
         batch: int = 0,
         check_names: Callable[[], None] = lambda: None,
     ) -> None:
+        """Nothing is called yet. calls_begun and batch go on from an earlier session.
+
+        UnknownName for another on_error.
+        """
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
@@ -225,9 +230,9 @@ class Caller:
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Call each point once, and failed ones again where asked for while the budget lasts.
+        """Call each point [n, D] once, and failed ones again where asked for while the budget lasts: f, g and h.
 
-        What an interrupted run already knows is not called.
+        What an interrupted run already knows is not called. StopRun ends it early; what came by then is in the log.
         """
         final: dict[int, int] = {}  # index of the point -> number of its last call
         todo, attempt = list(range(len(points))), 0
@@ -263,25 +268,25 @@ class Caller:
         return self.log.values(final[k] for k in range(len(points)))
 
     def _plan_calls(self, count: int, attempt: int) -> range:
-        """Numbers for the next calls, of which those of later attempts count as retries."""
+        """Numbers for the next `count` calls, counted as planned; those of later attempts (from 1) count as retries."""
         assert self.log.planned + count <= self.budget, "more calls than the budget allows"
         self._retried += count if attempt else 0
         return self.log.reserve_numbers(count)
 
     def _points_to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
-        """Points whose last call failed, and that get another one."""
+        """Indices of points whose last call, final[k], failed, and that get another one within the budget."""
         if self.on_error != "retry" or attempt > MAX_RETRIES:
             return []
         failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
         return failed[: self.budget - self.log.planned]
 
     def pop_retried(self) -> int:
-        """Calls beyond the first of each point, since the last time."""
+        """Calls beyond the first of each point, since this was last asked."""
         count, self._retried = self._retried, 0
         return count
 
     def next_call_index(self) -> int:
-        """The index, among all calls, of one that somebody else has made; it is counted."""
+        """The index, among all calls, of one that somebody else has made; counts it."""
         self.calls_begun += 1
         return self.calls_begun - 1
 
@@ -308,7 +313,7 @@ class Caller:
             self._end_with_error(f"the first {calls} calls of fun all raised {reason}", answers[0], f"; {START_HINT}")
 
     def _end_with_error(self, said: str, answer: Answer, hint: str = "") -> None:
-        """End the run with the error that fun makes at every call."""
+        """Note that the run ends and raise EvaluationFailed: fun makes this error at every call."""
         place = f", {answer.where}" if answer.where else ""
         advice = option = f'{hint}; on_error="penalize" goes on regardless'
         for keyword, spelling in COMMAND_OPTIONS.items():
@@ -317,14 +322,14 @@ class Caller:
         raise error from (None if answer.cause is None else answer.cause.error)
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
-        """Points that share a call: one each, or all of them in as many calls as there are workers."""
+        """Indices of points that share a call: one each, or all of them in as many calls as there are workers."""
         if not self.vectorized:
             return [[k] for k in todo]
         parts = np.array_split(np.array(todo, dtype=int), max(1, min(self.backend.chunks, len(todo))))
         return [part.tolist() for part in parts if part.size]
 
     def enter_answer(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
-        """Enter an answer into the log; a failed one is raised where on_error is "raise"."""
+        """Enter an answer to x [D] into the log; EvaluationFailed for a failed one where on_error is "raise"."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
             raise _make_failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
@@ -338,7 +343,7 @@ class Caller:
             self.check_names()
 
     def _report_mismatch(self) -> None:
-        """Tell once that an answer has other constraints than most."""
+        """Warn, once, that an answer has other constraints than most; EvaluationFailed where on_error is "raise"."""
         if self.log.faults[Fault.MISMATCH] and not self.mismatch_reported and not names_grow(self.log):
             self.mismatch_reported = True
             odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
@@ -348,7 +353,10 @@ class Caller:
             self.events.warn(f"evaluation {odd.number} counts as failed: {reason}")
 
     def _watch_until(self, until: int) -> None:
-        """Show answers to the stopping conditions in order of number, whichever finished first."""
+        """Show answers below this number to the stopping conditions in order, whichever finished first.
+
+        StopRun if one ends it.
+        """
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
             if self.stopping.check_answer(*self.assess_next(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
@@ -372,6 +380,6 @@ class Caller:
 
 
 def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
-    """The error of a failed call where on_error is "raise"."""
+    """The error, for the caller to raise, of a failed call where on_error is "raise"."""
     point = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")

@@ -39,6 +39,7 @@ class Command:
     isolated = True  # called in a worker process, whose whole group ends with its parent, however that ends
 
     def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep_calls: bool = False) -> None:
+        """Check the line, InvalidInput if it cannot be run; without a folder a temporary one is made until close()."""
         self.line, self.keep_calls = line, keep_calls
         self.arguments = _split_command(line)
         self.temporary = tempfile.mkdtemp(prefix="meco-") if folder is None else None
@@ -46,7 +47,10 @@ class Command:
         self.__qualname__ = f"command {line}"
 
     def __call__(self, x: np.ndarray | dict[str, float], number: int) -> Any:
-        """What the program answers at a point; number is that of the call, and names its folder."""
+        """What the program answers at x [D], or a point by name; number names the folder of the call, made anew.
+
+        ProgramFailed where it ends with an error or writes nothing usable.
+        """
         place = self.folder / f"{number:06d}"
         shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
         place.mkdir(parents=True)
@@ -71,7 +75,10 @@ class Command:
         return answer
 
     def _run_program(self, arguments: list[str], place: Path) -> None:
-        """Run to the end; whatever ends this early also ends the program and its children."""
+        """Run to the end in the folder `place`; whatever ends this early also ends the program and its children.
+
+        ProgramFailed unless it ends with code 0.
+        """
         in_worker = multiprocessing.parent_process() is not None  # whose whole group is killed when it must be
         group: dict[str, Any] = {} if in_worker or os.name != "posix" else {"process_group": 0}
         with open(place / "stdout.txt", "wb") as out, open(place / "stderr.txt", "wb") as err:
@@ -90,7 +97,7 @@ class Command:
             raise ProgramFailed(f"the program ended with code {code}" + (f": {said[-1]}" if said else ""))
 
     def close(self) -> None:
-        """Remove what was only needed during the run."""
+        """Remove the folder of calls, where it is a temporary one."""
         if self.temporary:
             shutil.rmtree(self.temporary, ignore_errors=True)
 

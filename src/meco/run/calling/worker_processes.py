@@ -41,6 +41,7 @@ class Worker:
     """One child process, the head of its own process group, that answers jobs one at a time."""
 
     def __init__(self, call: Any) -> None:
+        """Start the process, which then waits for jobs."""
         context = multiprocessing.get_context(start_method())
         self.pipe, theirs = context.Pipe()
         forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
@@ -54,7 +55,7 @@ class Worker:
         self.until: float | None = None
 
     def send(self, index: int, job: CallJob, timeout: float | None) -> None:
-        """Hand over a job; raises OSError when the worker is gone."""
+        """Hand over a job, numbered by index; timeout in seconds begins now. OSError when the worker is gone."""
         self.pipe.send((index, job))
         self.index, self.size = index, len(job.points)
         self.until = None if timeout is None else time.monotonic() + timeout
@@ -69,7 +70,7 @@ class Worker:
         return (answers, seconds) if right else None
 
     def kill(self) -> None:
-        """End the process and whatever it started."""
+        """End the process and whatever it started, and wait for that."""
         with suppress(OSError, AttributeError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
@@ -77,7 +78,7 @@ class Worker:
         self.pipe.close()
 
     def end_when_idle(self) -> None:
-        """Let an idle process end by itself."""
+        """Tell an idle process to end by itself; kill it after a second."""
         with suppress(OSError):
             self.pipe.send(None)
         self.process.join(timeout=1.0)
@@ -110,7 +111,7 @@ def _serve_jobs(pipe: Connection, call: Any, parent: int, other: Connection | No
 
 
 def _watch_parent(parent: int) -> None:
-    """End this process and its children when the parent is gone."""
+    """In a thread of a worker: end this process and its children when the parent is gone."""
     while True:
         time.sleep(PARENT_CHECK_SECONDS)
         alive = os.getppid() == parent if os.name == "posix" else multiprocessing.parent_process().is_alive()  # type: ignore[union-attr]
@@ -121,7 +122,7 @@ def _watch_parent(parent: int) -> None:
 
 
 def _kill_remaining_workers() -> None:
-    """No worker keeps this process from ending, whatever interrupted its way out."""
+    """At exit: kill workers that whatever interrupted the way out has left, so that this process can end."""
     for process in multiprocessing.active_children():
         if process.name == WORKER_NAME:
             with suppress(OSError, AttributeError):
@@ -138,13 +139,17 @@ class WorkerPool:
     streams = True
 
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
+        """No process is started before it is needed; timeout is in seconds, None for none."""
         self.call = call if start_method() == "fork" else PickledCall(call)
         self.count, self.timeout = count, timeout
         self.chunks = count
         self.idle: list[Worker] = []
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
-        """(index of job, answers, seconds) as they come, until a stop; a signal lets calls at hand be finished."""
+        """(index of job, answers, seconds) as they come; a signal lets calls at hand be finished.
+
+        StopRun where the run is over.
+        """
         waiting, busy, more = enumerate(jobs), list[Worker](), True
         try:
             while more or busy:
@@ -167,7 +172,7 @@ class WorkerPool:
                 worker.kill()
 
     def _assign_job(self, index: int, job: CallJob) -> Worker:
-        """A worker at work; one that died while idle is replaced."""
+        """A worker that has begun this job: an idle one, or a new one where that has died."""
         while True:
             worker = self.idle.pop() if self.idle else Worker(self.call)
             try:
@@ -177,7 +182,7 @@ class WorkerPool:
                 worker.kill()
 
     def _wait_for_workers(self, busy: list[Worker], stopping: Stopping) -> None:
-        """Wait until a worker has something to say, dies, or runs out of time."""
+        """Wait until a worker has something to say, dies, or runs out of time; StopRun when the run's time is over."""
         ends = [w.until for w in busy if w.until is not None]
         wait(
             [w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.longest_wait(min(ends, default=None))
@@ -185,7 +190,10 @@ class WorkerPool:
         stopping.raise_if_late()
 
     def _collect_answers(self, worker: Worker) -> tuple[list[Answer], float] | None:
-        """What a worker has to say by now; None while it is still at work."""
+        """Answers and seconds that a worker has by now, failed ones where it died or is too late.
+
+        None while it is at work.
+        """
         if worker.pipe.poll() or not worker.process.is_alive():
             found = worker.receive()
             if found is not None:
@@ -204,7 +212,7 @@ class WorkerPool:
         return None
 
     def close(self) -> None:
-        """End the workers."""
+        """End the idle workers."""
         while self.idle:
             self.idle.pop().end_when_idle()
 
@@ -216,7 +224,7 @@ class TimedCall:
         self.call, self.timeout = call, timeout
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        """As Call does, but that a call past the timeout is killed."""
+        """As Call does, in a new process; a call past the timeout is killed, and its answers are failed ones."""
         pool = WorkerPool(self.call, 1, self.timeout)
         try:
             ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping(Stop()))
@@ -229,6 +237,7 @@ class PickledCall:
     """A call packed for another process by cloudpickle where that is installed, else by pickle."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
+        """Pickle the call now; InvalidInput where it cannot be."""
         try:
             import cloudpickle as packer
         except ImportError:
@@ -244,7 +253,7 @@ class PickledCall:
             ) from error
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        """As Call does, in whichever process this was sent to."""
+        """As Call does, in whichever process this was sent to; failed answers where it cannot be unpacked there."""
         try:
             call = unpack_call(self.content)
         except Exception as error:
@@ -254,5 +263,5 @@ class PickledCall:
 
 @lru_cache(maxsize=8)
 def unpack_call(content: bytes) -> Callable[..., Any]:
-    """The call in a parcel, unpacked once in each process."""
+    """The call in pickled bytes, unpacked once in each process; raises what unpickling raises."""
     return pickle.loads(content)

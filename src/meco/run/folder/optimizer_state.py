@@ -45,7 +45,10 @@ class ToldPoints(NamedTuple):
         return ~np.isfinite(np.concatenate([self.f[:, None], self.g, self.h], axis=1)).any(axis=1)
 
     def errors_of(self, part: slice, n_ineq: int, n_eq: int) -> np.ndarray | None:
-        """Standard errors of some of the calls, without those of cheap constraints; None where none were told."""
+        """Standard errors [m, 1 + n_ineq + n_eq] of some calls, without those of cheap constraints.
+
+        None where none were told.
+        """
         if not self.errors.shape[1]:
             return None
         p = self.g.shape[1]
@@ -63,7 +66,10 @@ class OptimizerState(NamedTuple):
 
 
 def read_state(state: Mapping[str, Any]) -> OptimizerState:
-    """The arrays and texts of Optimizer.state() as a record, each of them checked."""
+    """The arrays and texts of Optimizer.state() as a record, each of them checked.
+
+    DamagedFile where one is not right.
+    """
     try:
         inputs = parse_json(str(state["inputs"]), "the state's inputs")
         check_form(inputs, {"format": int}, "the state's inputs")

@@ -63,12 +63,15 @@ RUN_JSON_FORM: dict[str, Any] = {
 
 
 def write_run_json(path: Path, run_json: dict[str, Any], *, fsync: bool = False) -> None:
-    """Write run.json."""
+    """Write run.json into the folder, whole or not at all; with fsync it is on the disk by then."""
     write_json(path / "run.json", run_json, fsync=fsync)
 
 
 def read_run_json(path: Path) -> dict[str, Any] | None:
-    """What run.json says, or None where there is none."""
+    """What run.json of a folder says, or None where there is none.
+
+    DamagedFile for another thing or another format, InvalidInput for what cannot be a path.
+    """
     file = path / "run.json"
     try:
         if not file.exists():
@@ -100,7 +103,10 @@ class RecordedRun(NamedTuple):
 
 
 def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
-    """What run.json says, every call, and the count of damaged places of a folder, without touching it."""
+    """What run.json says, every call, and the count of damaged places of a folder, without touching it.
+
+    InvalidInput where it is no run folder, DamagedFile where run.json is damaged.
+    """
     path = Path(folder)
     run_json = read_run_json(path)
     if run_json is None:

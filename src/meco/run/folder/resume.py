@@ -63,13 +63,16 @@ def resume_search(session: Session, content: bytes) -> ResumedSearch | None:
 
 
 def read_saved_search(session: Session, content: bytes) -> SearchState | None:
-    """The saved state, where it is one of this very run."""
+    """The state in these bytes; None where it is none, or of another run."""
     state = unpack_state(content)
     return state if state is not None and state.fingerprint == _fingerprint_session(session) else None
 
 
 def pack_search(session: Session, covered: int, answers_digest: str, batch: int = 0) -> bytes | None:
-    """The state of a session's search after so many answers; None where it is too large or cannot be saved."""
+    """The state of a session's search after `covered` answers, as bytes.
+
+    None where it is too large or cannot be saved.
+    """
     if not can_save_search(session.request):
         return None
     memory = capture_search(session.loop)

@@ -47,6 +47,7 @@ class RunFolder:
     """The open folder of one run; use RunFolder.open()."""
 
     def __init__(self, path: Path, run_json: dict[str, Any], lock: Lock, fsync: bool) -> None:
+        """Read the log of a folder that is locked, repair it where it is damaged, and open its files to append."""
         self.path, self.run_json, self.lock, self.fsync = path, run_json, lock, fsync
         self.notes: list[str] = []  # of what was found when it was opened
         self.late_notes: list[str] = []  # of what happened since
@@ -64,7 +65,10 @@ class RunFolder:
 
     @classmethod
     def open(cls, checkpoint: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
-        """A new folder, or the folder of an interrupted run with the same inputs."""
+        """A new folder, or the folder of an interrupted run with the same inputs, locked until close().
+
+        InvalidInput for a folder of other things, CannotWrite where nothing can be written there.
+        """
         path = _resolve_folder(checkpoint.folder)
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -78,7 +82,10 @@ class RunFolder:
     def _open_locked(
         cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock
     ) -> RunFolder:
-        """The folder behind its lock, which does not outlive a failure."""
+        """The folder behind its lock, which is released where this fails; writes run.json of a new run.
+
+        InvalidInput where the folder holds a run that is not, or cannot be, resumed.
+        """
         try:
             run_json = read_run_json(path)
             if run_json is None:
@@ -166,36 +173,39 @@ class RunFolder:
         )
 
     def write_answer(self, entry: Entry) -> None:
-        """Write down a new answer."""
+        """Append a new answer to the log; CannotWrite where that fails, and nothing more is written."""
         with self._guard_writing():
             self.log_file.append(entry)
         self._logged.append(entry)
         self.log_order.append(entry.number)
 
     def write_failure(self, entry: Entry, reason: str) -> None:
-        """Write down why an answer cannot be used."""
+        """Append why an answer cannot be used to failures.jsonl."""
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
         place = self.path / "failures.jsonl"
         with self._guard_writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note_duration(self, number: int, seconds: float) -> None:
-        """Note how long a call took."""
+        """Remember how many seconds a call took; written with the next generation."""
         self._durations.append((number, time.time(), seconds))
 
     def _flush_durations(self) -> None:
-        """Write the durations that wait."""
+        """Append the durations that wait to their file."""
         rows, self._durations = self._durations, []
         self._durations_file.write(b"".join([DURATION_ROW.pack(*row) for row in rows]))
         self._durations_file.flush()
 
     def write_trace(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
-        """Note now and then what the method did."""
+        """Append what the method did to the trace, if a row is due; trace() is called only then."""
         with self._guard_writing():
             self._trace.note_if_due(nfev, trace)
 
     def save_generation(self, pack_state: Callable[[], bytes | None], *, force: bool = False) -> None:
-        """Write everything so far, and the state of the search where that is due or forced."""
+        """Write everything so far, and the state of the search where that is due or forced.
+
+        pack_state() is called only then; None from it saves nothing.
+        """
         self.put_back_removed_files()
         with self._guard_writing():
             self.log_file.flush()
@@ -226,7 +236,10 @@ class RunFolder:
             )
 
     def read_saved_state(self, name: str = "state.bin") -> bytes:
-        """The state that save_generation() wrote last, or nothing; "extended.bin" is that of an extended budget."""
+        """The state that save_generation() wrote last, b"" without one.
+
+        "extended.bin" is that of an extended budget.
+        """
         try:
             return read_regular(self.path / name, LARGEST_TENSORS_BYTES)
         except (OSError, DamagedFile):
@@ -244,15 +257,15 @@ class RunFolder:
             write_json(self.path / "result.json", result, fsync=self.fsync)
 
     def _guard_writing(self) -> WriteGuard:
-        """Around everything that is written."""
+        """A context for everything that is written: an OSError marks the folder as broken and becomes CannotWrite."""
         return self._guard
 
     def mark_broken(self) -> None:
-        """Write nothing more."""
+        """Write nothing more, whatever comes."""
         self.broken = True
 
     def close(self) -> None:
-        """Let go of the files and of the folder, in every case."""
+        """Flush and close the files, and release the folder, in every case."""
         try:
             with suppress(OSError) if self.broken else self._guard_writing():
                 self.log_file.close(flush=not self.broken)
@@ -274,6 +287,7 @@ class WriteGuard:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        """Mark the folder as broken and raise CannotWrite in place of an OSError; others pass."""
         if isinstance(error, OSError):
             self.folder.mark_broken()
             with report_write_errors(self.folder.path):
@@ -282,7 +296,7 @@ class WriteGuard:
 
 @contextmanager
 def report_write_errors(path: Path) -> Iterator[None]:
-    """An error of the file system in our words, with the folder's name."""
+    """Inside the block an OSError becomes CannotWrite, with the folder's name."""
     try:
         yield
     except MecoError:
@@ -295,7 +309,7 @@ def report_write_errors(path: Path) -> Iterator[None]:
 
 
 def _resolve_folder(given: Any) -> Path:
-    """The folder that is meant, wherever the function may go."""
+    """The absolute path of the folder, wherever the function may go later; InvalidInput for what is no path."""
     try:
         return Path(given).absolute()
     except (TypeError, ValueError) as error:
@@ -303,7 +317,7 @@ def _resolve_folder(given: Any) -> Path:
 
 
 def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, Any]) -> None:
-    """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
+    """InvalidInput, with what can be done, for a folder that this run cannot continue bit for bit."""
     made = recorded["versions"]["meco"]
     if made.split(".")[:2] != meco.__version__.split(".")[:2]:
         raise InvalidInput(

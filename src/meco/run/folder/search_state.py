@@ -41,7 +41,7 @@ class SearchState(NamedTuple):
     answers: str  # digest of the answers that it was told
 
     def to_bytes(self) -> bytes:
-        """One block of bytes under a digest: the safetensors layout."""
+        """One block of bytes for unpack_state(): a digest, then the safetensors layout."""
         facts = {key: str(value) for key, value in self._asdict().items() if key != "record"}
         content = pack_tensors(self.record, facts, exact=True)
         return hashlib.sha256(content).digest() + content
@@ -80,7 +80,10 @@ def capture_search(loop: Loop) -> Any:
 
 
 def make_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
-    """The same as arrays, with the trace of so many generations; None where something in it is no array."""
+    """What capture_search() gave as arrays by name, with the trace of so many generations.
+
+    None where something in it is no array.
+    """
     try:
         record = flatten_state(memory)
     except (DoesNotFit, TypeError, ValueError):
@@ -122,7 +125,7 @@ def restore_search(request: Request, log: EvaluationLog, record: Record, call: P
 
 
 def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:
-    """Refuse a trace of other names or shapes than this search makes."""
+    """DoesNotFit for a trace of other names or shapes than this search makes."""
     forms = {name: (rows.dtype, rows.shape[1:]) for name, rows in trace.items()}
     lengths = {len(rows) if rows.ndim else 0 for rows in trace.values()}
     if forms != {name: (rows.dtype, rows.shape[1:]) for name, rows in like.items()} or len(lengths) != 1:

@@ -31,6 +31,7 @@ class TraceFile:
     """The file of one run, open only while a line is written."""
 
     def __init__(self, path: Path, budget: int) -> None:
+        """Go on after the rows of the file; one that was cut short in a row is written anew."""
         self.path, self.every = path, max(1, budget // MOST_TRACE_ROWS)
         rows = read_trace(path)
         self.due = rows[-1]["nfev"] + self.every if rows else 0
@@ -38,7 +39,7 @@ class TraceFile:
             write_text(path, "".join(map(_format_row, rows)))
 
     def note_if_due(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
-        """Keep what the method says of this generation, if a line is due and there is something to say."""
+        """Append what trace() says of this generation, single numbers alone, if a line is due."""
         if nfev < self.due:
             return
         self.due = nfev + self.every

@@ -36,6 +36,7 @@ class ConstraintVote:
     """
 
     def __init__(self, budget: int, named_count: int | None) -> None:
+        """No votes yet; named_count is the number of constraints that the user named, None where he did not."""
         self.size = min(budget, CONSTRAINT_VOTES)  # votes that make it complete
         self.named_count = named_count  # constraints in all, where they were named beforehand
         self.confirmed = False  # whether what was agreed on was compared with all votes
@@ -48,7 +49,7 @@ class ConstraintVote:
         ] = {}  # once there are such: different answers by their counts
 
     def note_answer(self, entry: Entry) -> None:
-        """Remember a well-formed answer, as it came."""
+        """Remember a well-formed answer, as it came, until the vote is confirmed."""
         if not self.confirmed:
             self._early_answers[entry.number] = entry
         if self._distinct_answers:
@@ -69,7 +70,7 @@ class ConstraintVote:
         return len(self._votes) >= self.size
 
     def early_majority(self, waiting: Iterable[int]) -> ConstraintLayout | None:
-        """What the votes so far say, with answers that wait beyond a gap."""
+        """What the votes so far say, with answers that wait beyond a gap, by number; None without any."""
         late = [self._early_answers[n] for n in sorted(waiting) if n >= self._next_number and n in self._early_answers]
         return self._find_majority([*self._votes, *late][: self.size])
 
@@ -78,11 +79,11 @@ class ConstraintVote:
         return self.overruling_majority(counts, entries) if self.confirmed else self._find_majority(self._votes)
 
     def mark_confirmed(self) -> None:
-        """Let what was agreed on stand until it is overruled."""
+        """Let what was agreed on stand until it is overruled; early answers are forgotten."""
         self._early_answers, self.confirmed = {}, True
 
     def _find_majority(self, votes: list[Entry]) -> ConstraintLayout | None:
-        """What most answers say; of equally many, those with more constraints, then the earlier.
+        """What most answers say; of equally many, those with more constraints, then the earlier. None without any.
 
         Answers that name all of their constraints may leave some out: then all names count.
         """

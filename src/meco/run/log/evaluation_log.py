@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
-        """The entry of an answer to one call."""
+        """The entry of an answer to one call at x [D]."""
         values = answer.f, answer.g, answer.h
         return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names, answer.errors)
 
@@ -73,7 +73,7 @@ class PriorEvaluations(NamedTuple):
     h: np.ndarray  # [n, q]
 
     def to_evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
+        """The same values as the search sees them: an evaluation [1, n]; nan is partial or failed."""
         values = self.f[None], self.g[None], self.h[None]
         if has_gaps(*values):
             worst = float(np.max(np.where(np.isfinite(self.f), self.f, -np.inf), initial=-np.inf))
@@ -112,6 +112,7 @@ class EvaluationLog:
         unreplayed: RecordedAnswers | None = None,
         events: Events = NO_EVENTS,
     ) -> None:
+        """An empty log; unreplayed answers enter as they are asked for, listeners of events are told of new ones."""
         self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
         self._declared = False  # whether the counts were given, and not learnt
@@ -186,7 +187,7 @@ class EvaluationLog:
         self._enter_or_wait(entry, "", new=False)
 
     def _enter_or_wait(self, entry: Entry, reason: str, *, new: bool) -> None:
-        """Enter an answer, or let it wait until it is known what the constraints are."""
+        """Keep an answer, or let it wait until it is known what the constraints are; it may vote."""
         if entry.good:
             self._vote.note_answer(entry)
         if self.constraints is None:
@@ -232,7 +233,7 @@ class EvaluationLog:
             self._change_constraints(found)
 
     def _change_constraints(self, agreed: ConstraintLayout) -> None:
-        """Enter every well-formed answer once more, with these constraints agreed on."""
+        """Agree on these constraints: every well-formed answer is entered once more."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.pop_mismatched()
         self.constraints, self._builder = agreed, None
@@ -242,7 +243,7 @@ class EvaluationLog:
             self._keep_entry(*self._align_constraints(entry, ""), new=True)
 
     def _keep_entry(self, entry: Entry, reason: str, *, new: bool) -> None:
-        """Keep an entry and count its fault; of a new one the folder is told."""
+        """Keep an entry and count its fault; listeners are told of a new failure."""
         self.entries[entry.number] = entry
         if entry.good and entry.errors.size == 1 + sum(self.counts):
             self._told_errors[entry.number], self._pooled = entry.errors, None
@@ -253,7 +254,11 @@ class EvaluationLog:
                 self._events.on_failure(entry, reason)
 
     def _align_constraints(self, entry: Entry, reason: str) -> tuple[Entry, str]:
-        """The entry with constraints in the agreed order, and its reason; one that contradicts is noted as failed."""
+        """The entry with constraints in the agreed order, and its reason.
+
+        One that contradicts is a failed one, and noted for the vote; names that were not declared are taken from
+        it.
+        """
         sized = self.constraints is not None and self.constraints.counts == (entry.g.size, entry.h.size)
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
@@ -300,7 +305,7 @@ class EvaluationLog:
         return self._pooled
 
     def good_points(self) -> PriorEvaluations:
-        """Every answer that another search can be told."""
+        """Every usable answer as points that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
         return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
@@ -320,7 +325,10 @@ class EvaluationLog:
     def to_evaluations(
         self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
     ) -> Evaluations:
-        """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
+        """Everything as columns: first what was known beforehand, then the calls, by number or as they were told.
+
+        Columns are made when first read, and kept for the next time with the same tolerances.
+        """
         builder, form = self._builder, (self.counts, by_arrival)
         if (
             builder is None
@@ -370,12 +378,12 @@ def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
 
 
 def _without_values(entry: Entry, fault: Fault) -> Entry:
-    """The same call without its numbers."""
+    """The entry of the same call with this fault, and without its numbers."""
     return Entry(entry.number, entry.batch, entry.attempt, fault, entry.x, np.nan)
 
 
 def _reorder_errors(entry: Entry, wanted: tuple[tuple[str, ...], tuple[str, ...]]) -> np.ndarray:
-    """Standard errors of an entry, those of the constraints in the agreed order of names."""
+    """Standard errors [1 + p + q] of an entry with the constraints in the wanted order of names; none stay none."""
     if not entry.errors.size:
         return entry.errors
     f, g, h = np.split(entry.errors, (1, 1 + entry.g.size))
@@ -383,7 +391,7 @@ def _reorder_errors(entry: Entry, wanted: tuple[tuple[str, ...], tuple[str, ...]
 
 
 def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
-    """Values in the agreed order of names; unnamed ones keep their places."""
+    """Values [n] in the agreed order of names; unnamed ones keep their places. KeyError where a name is missing."""
     if names == wanted or not any(names) or not any(wanted):
         return values
     index = {name: i for i, name in enumerate(names) if name}

@@ -30,6 +30,7 @@ class EvaluationsBuilder:
     def __init__(
         self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
     ) -> None:
+        """Begin with the known points, None for none; counts are (inequalities, equalities)."""
         self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
         self.known_count = self.count = 0  # rows that were known beforehand, and all rows
         self.leader, self._best_is_strict = -1, False  # the best row, and whether it has every g <= 0
@@ -107,7 +108,7 @@ class EvaluationsBuilder:
         return Evaluations.deferred(partial(self._make_columns, self.count), self.leader, self.best)
 
     def _make_columns(self, count: int) -> dict[str, np.ndarray]:
-        """The first so many rows of each column of Evaluations, by its name."""
+        """The first `count` rows of each column of Evaluations, [count, ...] by its name; makes those that wait."""
         with COLUMNS_LOCK:
             waiting, self._waiting = self._waiting, []
             self._append_entries(waiting)
@@ -120,7 +121,7 @@ class EvaluationsBuilder:
         }  # fmt: skip
 
     def _append_entries(self, entries: Sequence[Any]) -> None:
-        """Append the rows of these answers."""
+        """Append a row to every column for each of these answers; nothing for none."""
         if entries:
             g, h = (stack_rows(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
             codes = np.zeros((len(entries), 2), dtype=np.int64)
@@ -160,12 +161,12 @@ class EvaluationsBuilder:
 
 
 def newest_numbers(entries: dict[int, Any], count: int) -> list[int]:
-    """The numbers that were entered last, in the order in which they were."""
+    """The last so many numbers that were entered, in the order in which they were."""
     return [*islice(reversed(entries), count)][::-1]
 
 
 def stack_rows(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """Rows [n, width]; one of another width is nan."""
+    """Rows of numbers as [n, width]; one of another width is nan, n and width may be 0."""
     if not width:
         return np.empty((len(rows), 0))
     blank = np.full(width, np.nan)

@@ -58,6 +58,7 @@ class Encoder:
     """Turns entries into frames; names are written before the first call that has them."""
 
     def __init__(self, names: Iterable[Names] = ()) -> None:
+        """names are those that the file already numbers, in their order."""
         self.numbers: dict[Names, int] = {((), ()): 0}
         for known in names:
             self.numbers.setdefault(known, len(self.numbers))
@@ -106,7 +107,7 @@ def _decode_call(content: bytes, names: list[Names], run_json: dict[str, Any] | 
 
 
 def _add_errors(entry: Entry, errors: np.ndarray | None) -> Entry:
-    """The entry with its standard errors, where these fit."""
+    """The entry with its standard errors [1 + p + q]; without them where they do not fit or are not finite."""
     if errors is None or errors.size != 1 + entry.g.size + entry.h.size or not np.isfinite(errors).all():
         return entry
     return entry._replace(errors=np.abs(errors))
@@ -126,6 +127,7 @@ class LogFile:
     """Appends entries. What is written survives the end of the process; with fsync, that of the machine."""
 
     def __init__(self, path: Path, names: Iterable[Names] = (), *, fsync: bool = False) -> None:
+        """Open the file to append, making it where it is missing; names are those that it already numbers."""
         self.path, self.fsync = path, fsync
         self._encode = Encoder(names)
         self._waiting: list[bytes] = []
@@ -157,7 +159,7 @@ class LogFile:
             self._since = now
 
     def _write(self, content: bytes) -> None:
-        """All of it or, on a full disk or where a signal breaks it off, none of it."""
+        """Write all of it or, on a full disk or where a signal breaks it off, none of it; raises what broke it."""
         view = memoryview(content)
         try:
             while view:
@@ -177,14 +179,14 @@ class LogFile:
             os.fsync(self._descriptor)
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
-        """Replace the whole file at once."""
+        """Replace the whole file by these entries at once; what waits is dropped."""
         self._waiting.clear()
         self.close(flush=False)
         self._encode = write_log(self.path, entries, fsync=self.fsync)
         self._open()
 
     def close(self, *, flush: bool = True) -> None:
-        """Flush and let go of the file, in every case."""
+        """Flush, unless told not to, and close the file, in every case; nothing where it is closed."""
         if self._descriptor < 0:
             return
         try:
@@ -214,7 +216,10 @@ class LogContent(NamedTuple):
 
 
 def read_log(path: Path, run_json: dict[str, Any] | None = None) -> LogContent:
-    """Every intact record; with what run.json holds, those that its run can have made."""
+    """Every intact record of a log; with what run.json holds, those that its run can have made.
+
+    Empty without a file.
+    """
     content = _read_content(path)
     entries: dict[int, Entry] = {}
     names: list[Names] = [((), ())]
@@ -237,7 +242,7 @@ def read_log(path: Path, run_json: dict[str, Any] | None = None) -> LogContent:
 
 
 def _read_content(path: Path) -> bytes:
-    """The bytes of a log file; none where there is no file."""
+    """The bytes of a log file; b"" where there is no file, DamagedFile where it cannot be read."""
     try:
         return read_regular(path, LARGEST_LOG_BYTES)
     except FileNotFoundError:
@@ -247,7 +252,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _split_frames(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kind and content of each intact frame; (0, b"") for a damaged stretch."""
+    """Kind and content of each intact frame, in order; (0, b"") for a damaged stretch."""
     at = len(HEADER)
     while at < len(content):
         mark, kind, size = FRAME.unpack_from(content, at) if at + FRAME.size <= len(content) else (b"", 0, 0)

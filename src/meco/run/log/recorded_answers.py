@@ -46,7 +46,7 @@ class RecordedAnswers:
         return entry
 
     def without(self, told: Iterable[Entry]) -> RecordedAnswers:
-        """A copy that lacks these entries."""
+        """Another record that lacks these entries; this one stays as it is."""
         gone = {entry.number for entry in told}
         rest = (entry for number, entry in self.entries.items() if number not in gone)
         return RecordedAnswers(rest, self.same_within)
