@@ -11,7 +11,7 @@ from meco.files.modules import names_a_file
 
 
 def _check_plugin(plugin: Any) -> Any:
-    """The plug-in itself, where it is a problem or a function dim -> problem; an error otherwise."""
+    """The plug-in itself, where it is a problem or a function dim -> problem; InvalidInput otherwise."""
     if isinstance(plugin, Problem) or callable(plugin):
         return plugin
     raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {plugin!r:.60}")

@@ -69,7 +69,10 @@ def to_pymoo_points(problem: Any, x: np.ndarray) -> np.ndarray:
 
 
 def from_pymoo_points(problem: Any, points: Any) -> np.ndarray:
-    """Points of this pymoo problem as numbers [n, D], options of a Choice by their places."""
+    """Points of this pymoo problem as numbers [n, D], options of a Choice by their places.
+
+    ValueError for an option that it does not have.
+    """
     if not _is_mixed(problem):
         return np.array(list(points), dtype=np.float64)
     return np.array(
@@ -91,7 +94,7 @@ def count_pymoo_choices(problem: Any) -> dict[int, int]:
 
 
 def _read_range(problem: Any, name: str) -> tuple[float, float]:
-    """From where to where a variable of a mixed problem goes."""
+    """From where to where a variable of a mixed problem goes; InvalidInput for other kinds of variables."""
     variable, kind = problem.vars[name], type(problem.vars[name]).__name__
     if kind == CHOICE:
         return 0, len(variable.options) - 1
@@ -104,7 +107,7 @@ def _read_range(problem: Any, name: str) -> tuple[float, float]:
 
 
 def _find_reader(variable: Any) -> Callable[[float], Any]:
-    """What turns a number into a value of a variable of pymoo."""
+    """A function that turns a number into a value of this variable of pymoo."""
     if type(variable).__name__ == CHOICE:
         return lambda place: list(variable.options)[round(place)]
     return KINDS[type(variable).__name__]

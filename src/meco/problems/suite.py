@@ -83,6 +83,7 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
 
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
     "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
+    UnknownName for other suites.
     """
     if name == "s2mpj":
         from meco.problems import s2mpj

@@ -32,13 +32,13 @@ def make_problem(name: str, dim: int | None = None) -> Problem:
 def _make_problem(
     name: str, dim: int, bound: float, counts: tuple[int, int], formula, best, known_x, title: str
 ) -> Problem:
-    """A problem in the box [-bound, bound]^D with a known optimum."""
+    """A problem in the box [-bound, bound]^D with a known optimum; counts are (inequalities, equalities)."""
     box = np.full(dim, bound)
     return Problem(name, -box, box, *counts, formula, title=title, best_known=best, known_x=known_x)
 
 
 def _make_sphere(dim: int) -> Problem:
-    """A bowl without constraints."""
+    """A bowl in dim variables without constraints; the optimum lies inside."""
 
     def formula(x: Array):
         return namespace(x).sum(x * x, axis=-1), [], []
@@ -61,7 +61,7 @@ def _make_tilted(dim: int) -> Problem:
 
 
 def _make_ring(dim: int) -> Problem:
-    """The lowest point of a sphere, an equality."""
+    """The lowest point of a sphere, which is an equality."""
 
     def formula(x: Array):
         xp = namespace(x)
@@ -89,7 +89,7 @@ def _make_corner(dim: int) -> Problem:
 
 
 def _make_impossible(dim: int) -> Problem:
-    """A constraint that no point keeps."""
+    """A bowl under a constraint that no point keeps."""
 
     def formula(x: Array):
         square = namespace(x).sum(x * x, axis=-1)

@@ -31,18 +31,18 @@ Values = tuple[Array, list[Array], list[Array]]
 
 
 def squared_prefix_sums(u: Array) -> Array:
-    """Sum over i of (u_1 + ... + u_i)^2."""
+    """Sum over i of (u_1 + ... + u_i)^2: [..., D] -> [...]."""
     return namespace(u).sum(running_sums(u) ** 2, axis=-1)
 
 
 def rastrigin(u: Array) -> Array:
-    """Sum of u^2 - 10 cos(2 pi u) + 10."""
+    """Sum of u^2 - 10 cos(2 pi u) + 10: [..., D] -> [...]."""
     xp = namespace(u)
     return xp.sum(u * u - 10.0 * xp.cos(2.0 * math.pi * u) + 10.0, axis=-1)
 
 
 def rosenbrock(u: Array) -> Array:
-    """Sum of 100 (u_i^2 - u_{i+1})^2 + (u_i - 1)^2."""
+    """Sum of 100 (u_i^2 - u_{i+1})^2 + (u_i - 1)^2: [..., D] -> [...]."""
     a, b = u[..., :-1], u[..., 1:]
     return namespace(u).sum(100.0 * (a * a - b) ** 2 + (a - 1.0) ** 2, axis=-1)
 
@@ -53,7 +53,7 @@ def sum_of_squares(u: Array) -> Array:
 
 
 def squared_differences(u: Array) -> Array:
-    """Sum of (u_i - u_{i+1})^2."""
+    """Sum of (u_i - u_{i+1})^2: [..., D] -> [...]."""
     return namespace(u).sum((u[..., :-1] - u[..., 1:]) ** 2, axis=-1)
 
 
@@ -63,7 +63,7 @@ def _sum_coordinates(u: Array) -> Array:
 
 
 def _rippled_squares(u: Array, height: float, pace: float, offset: float) -> Array:
-    """Sum of u^2 - height cos(pace pi u) - offset."""
+    """Sum of u^2 - height cos(pace pi u) - offset: [..., D] -> [...]."""
     xp = namespace(u)
     return xp.sum(u * u - height * xp.cos(pace * math.pi * u) - offset, axis=-1)
 
@@ -330,7 +330,7 @@ class _Formula:
         )  # |x| up to that
 
     def _product_digits(self, dim: int) -> float:
-        """Of the largest that a product of all coordinates, each at most a box away from the shift, can become."""
+        """Decimal digits of the largest product of all coordinates that points of the box can have, after the shift."""
         return dim * math.log10(2 * self.definition.bound)
 
     def __call__(self, x: Array) -> Values:
@@ -338,7 +338,7 @@ class _Formula:
 
     @staticmethod
     def stack(problems: Sequence[Problem]) -> _Stacked:
-        """Instances of one problem, evaluated in one call."""
+        """What evaluates instances of one problem and D, one for each run, in one call."""
         return _Stacked([p.formula for p in problems])  # type: ignore[misc]
 
 
@@ -360,14 +360,14 @@ class _Stacked:
 
 
 def _evaluate_instance(definition: Definition, x: Array, numbers: dict[str, Array]) -> Values:
-    """The formula at x, shifted and mapped as the letters of definition.given say."""
+    """f, g and h of the formula at x [..., D], shifted and mapped as the letters of definition.given say."""
     y = x - numbers["o"]  # shift first: folding M o into a constant changes the last bits
     given: list[Any] = [y if letter == "y" else y @ numbers[letter] for letter in definition.given]
     return definition.formula(*given)
 
 
 def _known_point(definition: Definition, instance: Instance) -> Any:
-    """The feasible optimum where it follows from the formula and lies in the box."""
+    """The feasible optimum [D] where it follows from the formula and lies in the box; else None."""
     if definition.good is None:
         return None
     step = np.full(instance.shift.shape, definition.good)

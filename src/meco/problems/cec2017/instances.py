@@ -54,7 +54,10 @@ def _paper_instance(dim: int, bound: float) -> Instance:
 
 
 def _random_instance(number: int, dim: int, bound: float, seed: int) -> Instance:
-    """Both rotations, then the shift, by seed and problem: the order of draws is part of an instance."""
+    """Both rotations, then the shift, by seed and problem: the order of draws is part of an instance.
+
+    InvalidInput below 0.
+    """
     if seed < 0:
         raise InvalidInput(f"an instance seed must be 0 or more; got {seed}")
     draw = np.random.default_rng([seed, number])

@@ -50,7 +50,7 @@ def _draw_linear(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def linear(v: Array, y: Array, p: Numbers) -> Array:
-    """A half space."""
+    """A half space: v [B, N, D] -> [B, N, count]."""
     return namespace(v).matmul(v, p["out"]) - p["room"]
 
 
@@ -69,19 +69,22 @@ def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], *, s
 
 
 def quadratic(v: Array, y: Array, p: Numbers) -> Array:
-    """An ellipsoid to stay in, one to stay out of, or a saddle, by the signs of the curvatures."""
+    """An ellipsoid to stay in, one to stay out of, or a saddle, by the signs of the curvatures: [B, N, count]."""
     xp = namespace(v)
     return xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"]) - p["room"]
 
 
 def ring(v: Array, y: Array, p: Numbers) -> Array:
-    """A shell around the surface of an ellipsoid."""
+    """A shell around the surface of an ellipsoid: v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     return xp.abs(xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"])) - p["room"]
 
 
 def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
-    """Draw numbers of wavy borders and of islands; the order of draws is part of a seed's problem."""
+    """Draw numbers of wavy borders and islands, [D, count] or [1, count].
+
+    The order of draws is part of a seed's problem.
+    """
     return {
         "out": draw_directions(rng, dim, count),
         "along": draw_directions(rng, dim, count),
@@ -91,7 +94,7 @@ def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def wavy(v: Array, y: Array, p: Numbers) -> Array:
-    """A half space with a wavy border."""
+    """A half space with a wavy border: v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     return xp.matmul(v, p["out"]) + p["height"] * xp.sin(p["pitch"] * xp.matmul(v, p["along"])) - p["room"]
 
@@ -122,7 +125,7 @@ def _draw_cliff(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def cliff(v: Array, y: Array, p: Numbers) -> Array:
-    """Level on both sides of a cliff: far from it no value tells where it is."""
+    """Level on both sides of a cliff: far from it no value tells where it is; v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     return xp.tanh(p["steep"] * (xp.matmul(v, p["out"]) - p["room"]))
 
@@ -146,7 +149,10 @@ def _draw_contact(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def contact(v: Array, y: Array, p: Numbers) -> Array:
-    """A half space whose value jumps in slope where a gap closes: the largest force of two bodies that may touch."""
+    """A half space whose value jumps in slope where a gap closes: the largest force of two bodies that may touch.
+
+    v [B, N, D] -> [B, N, count].
+    """
     xp = namespace(v)
     force = p["stiff"] * at_least(xp.matmul(v, p["along"]) - p["gap"], 0.0)
     return xp.matmul(v, p["out"]) + force - p["room"]
@@ -159,7 +165,7 @@ def _draw_switching(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def switching(v: Array, y: Array, p: Numbers) -> Array:
-    """A half space whose value jumps where a controller switches to its other mode."""
+    """A half space whose value jumps where a controller switches to its other mode: v [B, N, D] -> [B, N, count]."""
     xp = namespace(v)
     other = astype(xp.matmul(v, p["along"]) > 0.0, v.dtype)
     return xp.matmul(v, p["out"]) - (1.0 - p["jump"] * other) * p["room"]
@@ -194,7 +200,7 @@ def tube(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def cubic(v: Array, y: Array, p: Numbers) -> Array:
-    """On one side of a surface of the third degree, which folds where the curvatures differ in sign."""
+    """On one side of a surface of the third degree, which folds where the curvatures differ in sign: [B, N, count]."""
     xp = namespace(v)
     return xp.matmul(v, p["out"]) + xp.matmul(y * y * y, p["curve"]) - p["room"]
 

@@ -33,6 +33,7 @@ class LockstepObstacles:
     """Rectangles [B, 4, R] and circles [B, 3, K] that do not overlap, a map for each run."""
 
     def __init__(self, boxes: Array, discs: Array) -> None:
+        """Rectangles [B, 4, R] and circles [B, 3, K], kept with the obstacles in front."""
         xp = namespace(boxes)
         # obstacles first, as box_intervals and disc_intervals want them: [4, R, B, 1]
         self.boxes, self.discs = (xp.permute_dims(a, (1, 2, 0))[..., None] for a in (boxes, discs))
@@ -89,7 +90,7 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
 
 
 def _draw_places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Start, middles of the groups of sensors [G, 2], end, and the sensors [J, 2]."""
+    """Start [2], middles of the groups of sensors [G, 2], end [2], and the sensors [J, 2], in metres."""
     area, groups = np.array(family.area), family.stops - family.detours
     start, middles, end = LAYOUTS[family.layout](rng, area, groups)
     sizes = [len(part) for part in np.array_split(np.arange(family.sensors), groups)]
@@ -145,7 +146,7 @@ def _draw_obstacles(rng: Draw, family: MissionFamily, straight: np.ndarray, rout
 
 
 def _distance_to_route(point: np.ndarray, route: np.ndarray) -> float:
-    """From a point to the nearest leg of a route."""
+    """Metres from a point [2] to the nearest leg of a route [n, 2]."""
     a, step = route[:-1], np.diff(route, axis=0)
     square = np.maximum(np.sum(step * step, axis=1), 1e-12)
     along = np.clip(np.sum((point - a) * step, axis=1) / square, 0.0, 1.0)

@@ -99,7 +99,7 @@ class MissionFamily:
         return 3 * self.stops
 
     def counts(self, dim: int) -> tuple[int, int]:
-        """Inequalities and equalities."""
+        """Inequalities and equalities; dim is not looked at."""
         return self.stops + self.sensors, 1
 
     @property
@@ -192,7 +192,7 @@ SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
 
 
 def problem_name(family: str, seed: int) -> str:
-    """What a problem is called: its family and its seed."""
+    """What a problem is called: "G-", its family and its seed."""
     return f"G-{family}-{seed:04d}"
 
 

@@ -44,7 +44,7 @@ def evaluate_family(family: Family, x: Array, p: Numbers, z: Array | None = None
 
 
 def _evaluate_model(family: Family, v: Array, p: Numbers) -> Values:
-    """Objective above the known point's, and constraints, at displacements v [B, N, D], without their scales."""
+    """Objective above the known point's [B, N], and constraints, at displacements v [B, N, D], without their scales."""
     xp, at, f = namespace(v), p["x"], p["f"]
     z = xp.matmul(v - at["centre"], at["turn"])
     value = xp.matmul(v, f["tilt"])[..., 0]
@@ -72,7 +72,7 @@ def _scale_blocks(part: str, blocks: Blocks, values: Array, p: Numbers) -> Array
 
 
 def _change_outputs(change: Callable[[Array], Array], value: Array, g: Array, h: Array) -> Values:
-    """All outputs [B, N, 1 + p + q] changed at once."""
+    """f, g and h after change() of all outputs side by side [B, N, 1 + p + q]."""
     changed = change(namespace(value).concat([value[..., None], g, h], axis=-1))
     first = 1 + g.shape[-1]
     return changed[..., 0], changed[..., 1:first], changed[..., first:]

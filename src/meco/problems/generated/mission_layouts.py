@@ -16,7 +16,7 @@ from meco.problems.uav.layouts import Draw, Places
 
 
 def rows_places(rng: Draw, count: int) -> np.ndarray:
-    """Out along one row and back along another, the base between them."""
+    """Out along one row and back along another, the base between them: [count + 2, 2] in shares of the area."""
     out = -(-count // 2)
     x = np.concat([np.linspace(0.3, 0.85, out), np.linspace(0.85, 0.3, count - out)])
     y = np.where(np.arange(count) < out, 0.22, 0.78)
@@ -24,7 +24,7 @@ def rows_places(rng: Draw, count: int) -> np.ndarray:
 
 
 def spiral_places(rng: Draw, count: int) -> np.ndarray:
-    """From a corner around the middle and into it."""
+    """From a corner around the middle and into it: [count + 2, 2] in shares of the area."""
     t = np.arange(count) / count
     angle = np.pi * (1.25 + 1.9 * t) + rng.uniform(-0.1, 0.1)
     radius = 0.44 * (1.0 - 0.6 * t)
@@ -33,7 +33,7 @@ def spiral_places(rng: Draw, count: int) -> np.ndarray:
 
 
 def outpost_places(rng: Draw, count: int) -> np.ndarray:
-    """All but one group in a part of the area, one far away from them, and back to where it began."""
+    """All but one group in a part of the area, one far away, and back to where it began: [count + 2, 2] in shares."""
     near = count - 1
     angle = np.linspace(-0.2, 1.2, near) * np.pi / 2
     places = np.array([0.12, 0.15]) + 0.42 * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
@@ -43,14 +43,14 @@ def outpost_places(rng: Draw, count: int) -> np.ndarray:
 
 
 def bend_places(rng: Draw, count: int) -> np.ndarray:
-    """Along a river that bends one way and then the other, upwards."""
+    """Along a river that bends one way and then the other, upwards: [count + 2, 2] in shares of the area."""
     t = (np.arange(count) + 0.5) / count
     places = np.stack([0.5 + 0.36 * np.sin(2 * np.pi * t + rng.uniform(-0.3, 0.3)), 0.12 + 0.76 * t], axis=-1)
     return _join_places([0.15, 0.03], places, [0.15, 0.97])
 
 
 def fork_places(rng: Draw, count: int) -> np.ndarray:
-    """Up a stem and out on one branch, then over to the end of the other."""
+    """Up a stem and out on one branch, then over to the end of the other: [count + 2, 2] in shares of the area."""
     stem = max(1, count // 3)
     branch = -(-(count - stem) // 2)
     along = np.linspace(0.2, 0.5, stem)
@@ -61,7 +61,7 @@ def fork_places(rng: Draw, count: int) -> np.ndarray:
 
 
 def cross_places(rng: Draw, count: int) -> np.ndarray:
-    """Along one arm of a cross to the other side, then down its second arm."""
+    """Along one arm of a cross to the other side, then down its second arm: [count + 2, 2] in shares of the area."""
     across = -(-count // 2)
     first = np.stack([np.linspace(0.14, 0.86, across), np.full(across, 0.5)], axis=-1)
     second = np.stack([np.full(count - across, 0.5), np.linspace(0.86, 0.14, count - across)], axis=-1)
@@ -69,14 +69,14 @@ def cross_places(rng: Draw, count: int) -> np.ndarray:
 
 
 def shore_places(rng: Draw, count: int) -> np.ndarray:
-    """Along two neighbouring sides of the area, the far corner left empty."""
+    """Along two neighbouring sides of the area, the far corner left empty: [count + 2, 2] in shares of the area."""
     t = 2.0 * (np.arange(count) + 0.5) / count
     x, y = np.where(t < 1.0, 0.13, 0.13 + 0.75 * (t - 1.0)), np.where(t < 1.0, 0.88 - 0.75 * t, 0.13)
     return _join_places([0.3, 0.95], np.stack([x, y], axis=-1), [0.95, 0.3])
 
 
 def fan_places(rng: Draw, count: int) -> np.ndarray:
-    """A fan out of a corner, alternately near to it and far from it."""
+    """A fan out of a corner, alternately near to it and far from it: [count + 2, 2] in shares of the area."""
     angle = np.linspace(0.04, 0.96, count) * np.pi / 2
     radius = np.where((np.arange(count) + rng.integers(2)) % 2, 0.85, 0.42)
     places = 0.05 + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)

@@ -32,36 +32,36 @@ class NoiseKind(NamedTuple):
         return {"level": 10.0 ** (rng.uniform(-3.5, -1.5) + rng.uniform(-0.5, 0.5, (1, count)))}
 
     def count_draws(self, dim: int, outputs: int) -> int:
-        """Normal numbers that a call takes."""
+        """Normal numbers that a call of so many variables and outputs takes."""
         return self.more + (dim if self.of_point else outputs)
 
 
 def add_even(outputs: Array, z: Array, p: Numbers) -> Array:
-    """The same everywhere, normal: a measurement."""
+    """Outputs [B, N, count] with noise that is the same everywhere, normal: a measurement. z has their shape."""
     return outputs + p["level"] * z
 
 
 def add_proportional(outputs: Array, z: Array, p: Numbers) -> Array:
-    """In proportion to the value, and little where it is 0: an instrument with a relative error."""
+    """Outputs [B, N, count] with noise in proportion to their value, and little where that is 0: a relative error."""
     size = 3.0 * p["level"] * (0.02 + namespace(outputs).abs(outputs))
     return outputs + size * z
 
 
 def add_rare(outputs: Array, z: Array, p: Numbers) -> Array:
-    """One call in ten is far off, the others hardly: an iteration that sometimes stops early."""
+    """Outputs [B, N, count] of which one call in ten is far off, the others hardly: an iteration that stops early."""
     size = 0.1 + 3.9 * astype(z[..., :1] > RARE, z.dtype)
     return outputs + size * p["level"] * z[..., 1:]
 
 
 def add_heavy(outputs: Array, z: Array, p: Numbers) -> Array:
-    """Heavy tails that all values of a call have in common: a few random scenarios, now and then a bad one."""
+    """Outputs [B, N, count] with heavy tails that all values of a call have in common: a few random scenarios."""
     xp = namespace(outputs)
     spread = xp.sqrt(xp.mean(z[..., :FREEDOM] * z[..., :FREEDOM], axis=-1))[..., None]
     return outputs + p["level"] * z[..., FREEDOM:] / (spread + 1e-3)
 
 
 def move_point(v: Array, z: Array, p: Numbers) -> Array:
-    """The design is made with tolerances: what is evaluated lies beside what was asked for."""
+    """Displacements v [B, N, D] moved by tolerances: what is evaluated lies beside what was asked for."""
     return v + p["level"] * z
 
 

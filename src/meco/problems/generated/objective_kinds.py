@@ -36,7 +36,7 @@ def _draw_bowl(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def bowl(z: Array, p: Numbers) -> Array:
-    """A quadratic of conditioning 1 to 1e6."""
+    """A quadratic of conditioning 1 to 1e6: z [B, N, D] -> [B, N]."""
     return namespace(z).mean(p["weight"] * z * z, axis=-1)
 
 
@@ -59,7 +59,7 @@ def _draw_ripples(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def ripples(z: Array, p: Numbers) -> Array:
-    """A bowl with waves of drawn depth and pitch: many local minima."""
+    """A bowl with waves of drawn depth and pitch: many local minima; z [B, N, D] -> [B, N]."""
     xp = namespace(z)
     return xp.mean(z * z + p["depth"] * (1.0 - xp.cos(p["pitch"] * z)), axis=-1)
 
@@ -94,12 +94,15 @@ def _draw_linear(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def linear(z: Array, p: Numbers) -> Array:
-    """Nothing of its own: the tilt that every objective gets is all there is."""
+    """0 everywhere: the tilt that every objective gets is all there is; z [B, N, D] -> [B, N]."""
     return namespace(z).zeros(z.shape[:-1], dtype=z.dtype, device=z.device)
 
 
 def _draw_funnels(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    """Draw numbers of three bowls; the order of draws is part of a seed's problem."""
+    """Draw the numbers of three bowls: where they lie, how wide and how deep.
+
+    Their order is part of a seed's problem.
+    """
     places = np.concat([np.zeros((1, dim)), rng.uniform(-1.2, 1.2, (2, dim))])
     floor = np.concat([[0.0], rng.uniform(0.02, 0.2, 2)])[None]
     slope = np.concat([rng.uniform(1.0, 3.0, 1), rng.uniform(0.3, 1.0, 2)])[None]
@@ -119,7 +122,7 @@ def _draw_basin(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def basin(z: Array, p: Numbers) -> Array:
-    """A bowl that levels out: far from the centre hardly any slope is left."""
+    """A bowl that levels out: far from the centre hardly any slope is left; z [B, N, D] -> [B, N]."""
     square = namespace(z).mean(p["weight"] * z * z, axis=-1)
     return square / (square + p["reach"])
 
@@ -131,7 +134,7 @@ def _draw_terrain(rng: Draw, dim: int) -> dict[str, np.ndarray]:
 
 
 def terrain(z: Array, p: Numbers) -> Array:
-    """Piecewise linear ground: straight slopes with folds, a kink at every ridge and in every gully."""
+    """Piecewise linear ground: straight slopes with folds, a kink at every ridge and in every gully; -> [B, N]."""
     xp = namespace(z)
     s = p["pitch"] * z
     return xp.mean(p["weight"] * xp.abs(z) + p["depth"] * xp.abs(s - xp.round(s)), axis=-1)

@@ -19,12 +19,12 @@ Numbers = Mapping[str, Array]
 
 
 def _unchanged(v: Array, p: Numbers) -> Array:
-    """The model sees the point itself."""
+    """The displacements v [B, N, D] themselves: the model sees the point."""
     return v
 
 
 def _as_computed(outputs: Array, v: Array, p: Numbers) -> Array:
-    """The values are reported as they are."""
+    """The outputs [B, N, count] themselves: values are reported as they are."""
     return outputs
 
 
@@ -42,7 +42,7 @@ def _draw_digits(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def round_up(outputs: Array, v: Array, p: Numbers) -> Array:
-    """Few digits are printed, rounded up: plateaus of the values."""
+    """Outputs [B, N, count] printed with few digits, rounded up: plateaus of the values."""
     return namespace(outputs).ceil(outputs / p["digit"]) * p["digit"]
 
 
@@ -52,7 +52,7 @@ def _draw_steps(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def see_steps(v: Array, p: Numbers) -> Array:
-    """A fixed step of time or length: the model sees the nearest step, with a jump between two of them."""
+    """v [B, N, D] at the nearest step of time or length that the model sees, with a jump between two of them."""
     nearest = namespace(v).round(v * p["steps"]) / p["steps"]
     return nearest + p["slope"] * (v - nearest)
 
@@ -64,7 +64,7 @@ def _draw_table(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def see_table(v: Array, p: Numbers) -> Array:
-    """Properties from a table, joined by straight lines: a kink at every entry."""
+    """v [B, N, D] as looked up in a table and joined by straight lines: a kink at every entry."""
     xp = namespace(v)
     s = v * p["entries"]
     return v + p["height"] * xp.abs(s - xp.round(s))
@@ -77,7 +77,10 @@ def _draw_mesh(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
 
 
 def add_mesh_error(outputs: Array, v: Array, p: Numbers) -> Array:
-    """A mesh that follows the design: the error grows with the cells, until one more cell makes it jump back to 0."""
+    """Outputs [B, N, count] with the error of a mesh that follows the design v [B, N, D].
+
+    It grows with the cells, until one more cell makes it jump back to 0.
+    """
     xp = namespace(v)
     cells = xp.matmul(v, p["cells"])
     stretched = cells - xp.floor(cells)

@@ -26,7 +26,10 @@ RWCO_MEMBERS = "Software/CEC2020/input data"
 
 
 def _convert_cec2017(archive: zipfile.ZipFile) -> Arrays:
-    """Shifts and matrices of the CEC 2017 constrained suite, from its Matlab files."""
+    """Shifts and matrices of the CEC 2017 constrained suite by name, from its Matlab files.
+
+    KeyError where one is missing, MissingExtra without SciPy.
+    """
     loadmat = load_extra("scipy.io", "data", "reading Matlab files").loadmat
 
     def member(name: str) -> dict[str, np.ndarray]:
@@ -43,7 +46,7 @@ def _convert_cec2017(archive: zipfile.ZipFile) -> Arrays:
 
 
 def _convert_rwco(archive: zipfile.ZipFile) -> Arrays:
-    """Tables of the CEC 2020 real-world suite, from its text files."""
+    """Tables of the CEC 2020 real-world suite by name, from its text files; KeyError where one is missing."""
     paths = (PurePosixPath(name) for name in archive.namelist())
     members = {path.stem: str(path) for path in paths if str(path.parent) == RWCO_MEMBERS}
     arrays = {}
@@ -108,7 +111,10 @@ def fetch_tables(
 
 
 def _download_archive(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
-    """Download the archive into the scratch folder and test its checksum; its path."""
+    """Download the archive into the scratch folder and test its checksum; its path.
+
+    MissingData without network, DamagedFile for another archive.
+    """
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"
     try:

@@ -64,7 +64,7 @@ def find_table_file(filename: str) -> Path | None:
 
 
 def require_table_file(filename: str, suite: str) -> Path:
-    """The path of a suite's file, or an error that names both ways to get it."""
+    """The path of a suite's file; MissingData, which names both ways to get it, where it is not here."""
     path = find_table_file(filename)
     if path is None:
         raise MissingData(
@@ -75,12 +75,15 @@ def require_table_file(filename: str, suite: str) -> Path:
 
 
 def load_tables(filename: str, suite: str) -> dict[str, np.ndarray]:
-    """Every array of a suite's official file by key: load_tables("rwco.npz", "rwco")."""
+    """Every array of a suite's official file by key: load_tables("rwco.npz", "rwco").
+
+    MissingData or DamagedFile without.
+    """
     return read_tables(require_table_file(filename, suite), suite)
 
 
 def read_tables(path: Path, suite: str) -> dict[str, np.ndarray]:
-    """The arrays of one npz file, or an error that names the file and the way to a sound one."""
+    """The arrays of one npz file by key; DamagedFile names the file and the way to a sound one."""
     again = f"fetch it again with `meco data fetch {suite}`"
     try:
         arrays = read_npz(path, str(path))

@@ -38,7 +38,7 @@ PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 
 
 def make_problem(name: str) -> Problem:
-    """The problem of that name; its tables, where it needs any, are read at the first evaluation."""
+    """The problem of that name, UnknownName for others; its tables, if any, are read at the first evaluation."""
     name = HOME.resolve(name)
     module = importlib.import_module(f"{__name__}.{HOME[name]}")
     return next(item for item in vars(module).values() if isinstance(item, Problem) and item.name == name)

@@ -45,7 +45,10 @@ def local_minimum(phi: Function, parameters: Array, upper: float) -> Array:
 
 
 def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Array:
-    """Step every search until the last one stops; once three in four have stopped, only the rest."""
+    """Step every search until the last one stops, or evaluations are spent: values [M] where they end.
+
+    Once three in four have stopped, only the rest are stepped.
+    """
     xp = namespace(s.x)
     result, active = s.fx, _is_bracket_open(s)
     while evaluations < MOST_EVALUATIONS:
@@ -73,14 +76,17 @@ def _middle_and_tolerance(s: Bracket) -> tuple[Array, Array]:
 
 
 def _is_bracket_open(s: Bracket) -> Array:
-    """True while the bracket is wider than the tolerance around its best point."""
+    """Which brackets [M] are wider than the tolerance around their best point."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)
     return abs(s.x - middle) > 2 * t - xp.real((s.high - s.low) / 2)
 
 
 def _advance_searches(phi: Function, parameters: Array, s: Bracket) -> Bracket:
-    """Try a parabola through the three best points, else a golden section; then shrink the bracket."""
+    """One step of every search: a parabola through the three best points, else a golden section.
+
+    The bracket shrinks.
+    """
     xp = namespace(s.x)
     low, high, x, w, v, fx, fw, fv, _, _ = s
     d, e = _choose_displacement(s)
@@ -110,7 +116,7 @@ def _advance_searches(phi: Function, parameters: Array, s: Bracket) -> Bracket:
 
 
 def _choose_displacement(s: Bracket) -> tuple[Array, Array]:
-    """The step to take, and the one that counts as the step before it."""
+    """The step to take [M], and the one that counts as the step before it [M]."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)
     to_w, to_v = s.x - s.w, s.x - s.v
@@ -132,6 +138,6 @@ def _choose_displacement(s: Bracket) -> tuple[Array, Array]:
 
 
 def _complex_sign(d: Array) -> Array:
-    """d / |d|, and 1 where d is 0."""
+    """d / |d|, and 1 where d is 0; complex [M]."""
     xp = namespace(d)
     return xp.where(d == 0, xp.ones_like(d), d / abs(d))

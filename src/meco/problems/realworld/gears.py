@@ -200,7 +200,7 @@ def gear_box(x: Array) -> Values:
 
 
 def _strength_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
-    """Bending, contact and contact ratio of every stage; all [..., 4]."""
+    """Bending, contact and contact ratio of every stage, as values <= 0; all [..., 4]."""
     xp = namespace(c)
     phi, load = math.radians(20), 55.9 * 1.5 * 1.6
     total = pinion + gear
@@ -221,12 +221,12 @@ def _strength_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> lis
 
 
 def _housing_constraints(position: Array, radius: Array) -> list[Array]:
-    """A wheel stays between the walls at 0 and 127 mm."""
+    """A wheel stays between the walls at 0 and 127 mm: two values <= 0, of position and radius [...] in mm."""
     return [position + radius - 127, -position + radius]
 
 
 def _pitch_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
-    """Limits of the pitch for each width; a product vanishes unless its stage has that width."""
+    """Limits of the pitch for each width, as values <= 0; a product vanishes unless its stage has that width."""
     xp = namespace(c)
     d1, d2, d3, d4 = (b - width for width in WIDTHS)
     total = pinion + gear

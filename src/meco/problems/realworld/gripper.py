@@ -21,7 +21,7 @@ def _complex_arccos(t: Array) -> Array:
 
 
 def _link_angles(z: Array, a: Array, b: Array, e: Array, l: Array) -> tuple[Array, Array, Array]:
-    """Inner angles of the links a and b, and the inclination of the base, at displacement z."""
+    """Inner angles of the links a and b, and the inclination of the base, in rad, complex, at displacement z in mm."""
     xp = namespace(z)
     q = (l - z) ** 2 + e**2
     base = xp.sqrt(q)
@@ -39,7 +39,7 @@ def _gripping_force(z: Array, parameters: Array) -> Array:
 
 
 def _distance_between_ends(z: float, a: Array, b: Array, c: Array, e: Array, f: Array, l: Array, delta: Array) -> Array:
-    """Distance between the gripper's ends at displacement z."""
+    """Distance in mm between the gripper's ends at displacement z in mm; complex where the links do not reach."""
     xp = namespace(a)
     _, beta, phi = _link_angles(xp.astype(xp.zeros_like(a), xp.complex128) + z, a, b, e, l)
     return 2 * (e + f + c * xp.sin(beta - phi + delta))

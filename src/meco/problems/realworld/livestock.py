@@ -31,7 +31,10 @@ def tabulate_dairy_feeds(tables: Tables) -> Tables:
 
 
 def make_beef_problem(name: str, limits: Sequence[float], dry_matter: float, best: float) -> Problem:
-    """Cost of a ration for beef cattle: seven quantities between two limits each, one of them fixed."""
+    """Cost of a ration for beef cattle: seven quantities between two limits each, and the dry matter (kg) fixed.
+
+    limits are low and high of each in turn.
+    """
     lows, highs = limits[0::2], limits[1::2]
 
     def ration(x: Array) -> Values:
@@ -47,7 +50,7 @@ def make_beef_problem(name: str, limits: Sequence[float], dry_matter: float, bes
 
 
 def make_dairy_problem(name: str, amounts: Sequence[float], best: float) -> Problem:
-    """Cost of a ration for dairy cattle with six fixed amounts."""
+    """Cost of a ration of 64 feeds for dairy cattle, with six amounts that must be met exactly."""
 
     def ration(x: Array) -> Values:
         mixed = x @ tabulate_dairy_feeds(x)["columns"]
@@ -58,7 +61,7 @@ def make_dairy_problem(name: str, amounts: Sequence[float], best: float) -> Prob
 
 
 def _make_ration_problem(name, formula, dim, counts, best, title, constraint_names) -> Problem:
-    """A problem of mixing feeds, each of 0 to 10 kg."""
+    """A problem of mixing dim feeds, each of 0 to 10 kg."""
     return Problem(
         name,
         lower=np.zeros(dim),

@@ -30,7 +30,7 @@ def split_complex(v: Array) -> tuple[Array, Array]:
 
 
 def join_voltages(slack: tuple[Array, Array], re: Array, im: Array) -> Array:
-    """Voltages of all buses: those of the slack, then the others."""
+    """Voltages of all buses [..., 2n]: those of the slack, then the others, real parts before imaginary ones."""
     return namespace(re).concat([slack[0], re, slack[1], im], axis=-1)
 
 
@@ -56,7 +56,10 @@ def bus_powers(v: Array, current: Array) -> tuple[Array, Array]:
 
 
 def voltage_dependent_load(table: Array, v: Array) -> Array:
-    """Load that grows with the voltage; columns 1, 5, 6 of the table [n, 6]: nominal, base voltage, exponent."""
+    """Load that grows with the voltage v [..., 2n]: [..., n].
+
+    Columns 1, 5, 6 of the table [n, 6] count: nominal, base voltage, exponent.
+    """
     re, im = split_complex(v)
     size = namespace(v).sqrt(re**2 + im**2)
     return table[:, 0] * (size / table[:, 4]) ** table[:, 5]

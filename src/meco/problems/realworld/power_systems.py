@@ -31,24 +31,24 @@ OPF_BUSES = (2, 13, 22, 23, 27)  # generators of the 30-bus grid beside bus 1
 
 
 def bus_names(*buses: int) -> tuple[str, ...]:
-    """Voltages and powers of the buses from the first to the last, in the order of the variables."""
+    """Names of voltages and powers of the buses from the first to the last, in the order of the variables."""
     quantities = ("Re V", "Im V", "P", "Q")
     return tuple(name for quantity in quantities for name in number_names(quantity + " of bus {} (p.u.)", *buses))
 
 
 def generator_names(*quantities: str, buses: tuple[int, ...]) -> tuple[str, ...]:
-    """Outputs of the generators."""
+    """Names of outputs of the generators at these buses, quantity by quantity."""
     return tuple(f"{quantity} of the generator at bus {bus} (p.u.)" for quantity in quantities for bus in buses)
 
 
 def split_bus_variables(x: Array, buses: int) -> tuple[Array, Array, Array, Array, Array]:
-    """Real and imaginary voltages, active and reactive powers [..., buses] each, and the rest."""
+    """Real and imaginary voltages, active and reactive powers [..., buses] each, and the rest of x [..., D]."""
     re, im, p, q = (x[..., k * buses : (k + 1) * buses] for k in range(4))
     return re, im, p, q, x[..., 4 * buses :]
 
 
 def unit_slack_voltage(like: Array) -> tuple[Array, Array]:
-    """A slack bus at voltage 1."""
+    """Real and imaginary voltage, 1 and 0, [..., 1] each, of a slack bus beside like [..., n]."""
     one = namespace(like).ones_like(like[..., :1])
     return one, 0 * one
 
@@ -120,7 +120,7 @@ def phase_balancing(x: Array) -> Values:
 
 
 def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
-    """RC35 and RC36: active loss, reactive loss and the equalities."""
+    """RC35 and RC36: active loss [...], reactive loss [...] and the equalities [..., 148]."""
     xp = namespace(x)
     t = tabulate_feeder(x)
     re, im, p, q, given = split_bus_variables(x, 37)

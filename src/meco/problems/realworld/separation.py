@@ -9,7 +9,7 @@ from meco.problems.realworld.parts import Values, expand_bounds, number_names
 
 
 def flow_balances(v: tuple) -> list[Array]:
-    """What both plants share: all of the feed is split, and whatever flows into a splitter leaves it."""
+    """What both plants share, equalities [...]: all of the feed is split, and what flows into a splitter leaves it."""
     return [
         v[1] + v[2] + v[3] + v[4] - 300,
         v[6] - v[7] - v[8],

@@ -75,7 +75,7 @@ def process_flow_sheeting(x: Array) -> Values:
     ),
 )
 def two_reactors(x: Array) -> Values:
-    """Choice between two reactors."""
+    """Cost of a choice between two reactors of which one is built."""
     xp = namespace(x)
     x1, x2, x3, x4, x5, x6, x7 = xp.unstack(x, axis=-1)
     y1, y2 = round_half_away(x5), round_half_away(x6)

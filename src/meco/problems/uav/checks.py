@@ -43,7 +43,10 @@ def read_vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray
 
 
 def read_row(value: Any, field: str, label: str) -> np.ndarray:
-    """One row of numbers as the field wants it, e.g. a point [x, y] in metres."""
+    """Numbers as the field wants them, such as a point [x, y] in metres.
+
+    InvalidInput, which calls them `label`, else.
+    """
     form = ROWS[field]
     return read_vector(value, form.count(",") + 1, label, f" {form} in metres")
 
@@ -58,7 +61,10 @@ def read_table(value: Any, field: str, label: str) -> np.ndarray:
 
 
 def read_polygons(value: Any, label: str) -> tuple[np.ndarray, ...]:
-    """Polygons [V, 2]; a first vertex that is repeated at the end to close the ring is dropped."""
+    """Polygons [V, 2]; a first vertex that is repeated at the end to close the ring is dropped.
+
+    InvalidInput for others.
+    """
     if not isinstance(value, (list, tuple)):
         raise InvalidInput(f"{label} must be a list of polygons, each a list of vertices; got {_shorten(value)}")
     rings = [read_table(ring, "polygons", f"{label}[{i}]") for i, ring in enumerate(value)]
@@ -82,7 +88,7 @@ def read_parameters(value: Any, label: str) -> Parameters:
 
 
 def check_geometry(mission: Mission) -> None:
-    """Shapes are proper, sensors and both ends are in the area, and both ends are in free air."""
+    """InvalidInput unless shapes are proper, sensors and both ends are in the area, and both ends are in free air."""
     for label, fault in _find_faults(mission):
         raise InvalidInput(f"mission {mission.name}: {label} {fault}")
 
@@ -135,7 +141,7 @@ def _find_polygon_faults(ring: np.ndarray) -> Iterator[str]:
 
 
 def find_obstacles_around(mission: Mission, point: np.ndarray) -> Iterator[str]:
-    """The obstacles, by name, that have the point in their interior."""
+    """The obstacles, by name, that have the point [2] in their interior."""
     x, y = point
     for i, (x0, y0, x1, y1) in enumerate(mission.rectangles):
         if x0 < x < x1 and y0 < y < y1:
@@ -149,7 +155,7 @@ def find_obstacles_around(mission: Mission, point: np.ndarray) -> Iterator[str]:
 
 
 def _is_inside(ring: np.ndarray, point: np.ndarray) -> bool:
-    """Strictly inside a simple polygon: a ray to the right crosses an odd number of edges."""
+    """Whether a point [2] is strictly inside a simple polygon [V, 2], by counting the edges that a ray crosses."""
     a, b = ring - point, np.roll(ring, -1, axis=0) - point
     side = _cross_product(a, b)
     if np.any((side == 0) & (np.sum(a * b, axis=1) <= 0)):  # on an edge
@@ -160,7 +166,7 @@ def _is_inside(ring: np.ndarray, point: np.ndarray) -> bool:
 
 
 def _segments_meet(a: np.ndarray, u: np.ndarray, c: np.ndarray, v: np.ndarray) -> bool:
-    """Whether the closed segments from a along u and from c along v share a point."""
+    """Whether the closed segments from a along u and from c along v, [2] each, share a point."""
     ends = np.sign(
         [_cross_product(u, c - a), _cross_product(u, c + v - a), _cross_product(v, a - c), _cross_product(v, a + u - c)]
     )
@@ -185,6 +191,7 @@ def _describe_allowed_range(key: str) -> tuple[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
+    """Whether a value is a number that fits a float; True is none."""
     if isinstance(value, int) and abs(value) > 1e300:
         return False  # no float is as large
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

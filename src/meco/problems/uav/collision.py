@@ -32,7 +32,7 @@ class Segments(NamedTuple):
 
     @classmethod
     def between(cls, p: Array, q: Array) -> Segments:
-        """From p [..., 2] to q [..., 2], flattened."""
+        """Segments from p [..., 2] to q [..., 2], flattened to [S]."""
         xp = namespace(p)
         px, py, qx, qy = (xp.reshape(v, (-1,)) for v in (p[..., 0], p[..., 1], q[..., 0], q[..., 1]))
         dx, dy = qx - px, qy - py
@@ -181,7 +181,7 @@ def covered_share(intervals: Intervals) -> Array:
 
 
 def clip_intervals(near: Array, far: Array) -> Intervals:
-    """Intervals cut to [0, 1]; empty ones become 0 to 0."""
+    """Intervals from near to far, of any shape, cut to [0, 1]; empty and nan ones become 0 to 0."""
     xp = namespace(near)
     some = near < far
     return xp.where(some, bounded(near, 0.0, 1.0), 0.0), xp.where(some, bounded(far, 0.0, 1.0), 0.0)

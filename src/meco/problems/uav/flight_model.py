@@ -42,7 +42,7 @@ class Parameters:
 
 
 def flight_time(d: Array, v_max: float, a: float) -> Array:
-    """Time to fly d metres from rest to rest: full speed is reached beyond v_max^2 / a (first UAV equation)."""
+    """Seconds to fly d >= 0 metres from rest to rest: full speed is reached beyond v_max^2 / a (first UAV equation)."""
     xp = namespace(d)
     return xp.where(d > v_max**2 / a, d / v_max + v_max / a, 2.0 * xp.sqrt(d / a))
 
@@ -85,9 +85,9 @@ def make_mission_formula(
 def evaluate_flight(
     x: Array, start: Array, end: Array, sensors: Array, obstacles: Any, model: Parameters
 ) -> tuple[Array, Array, Array]:
-    """The values of flights x [..., 3 I] over one map, or each over its own where the maps have leading axes.
+    """f [...], g and h of flights x [..., 3 I] over one map, or each over its own where maps have leading axes.
 
-    obstacles.length(p, q) gives the length of each leg inside them.
+    obstacles.length(p, q) gives the length of each leg inside them, in metres.
     """
     xp = namespace(x)
     corners = route_corners(x, start, end)
@@ -104,13 +104,13 @@ def evaluate_flight(
 
 
 def variable_names() -> tuple[str, ...]:
-    """x with its units, in order."""
+    """Names of the 18 variables with their units, in order."""
     points = [f"p{i}{axis} (m)" for i in range(1, HOVER_POINTS + 1) for axis in "xy"]
     return (*points, *(f"T{i} (s)" for i in range(1, HOVER_POINTS + 1)))
 
 
 def constraint_names(sensors: Sequence[Any] | np.ndarray) -> tuple[str, ...]:
-    """The constraints with their units, in order."""
+    """Names of the constraints with their units, in order, for sensors [J, 2]."""
     bandwidth = [f"bandwidth at hover point {i} (Mbit/s)" for i in range(1, HOVER_POINTS + 1)]
     data = [f"data of sensor {j} (Mbit)" for j in range(1, len(sensors) + 1)]
     return (*bandwidth, *data, "length inside obstacles (m)")

@@ -77,11 +77,12 @@ class Mission:
         self._check_known()
 
     def _set_fields(self, **values: Any) -> None:
+        """Set fields of the frozen record; for __post_init__() alone."""
         for key, value in values.items():
             object.__setattr__(self, key, value)
 
     def _check_known(self) -> None:
-        """Refuse a known point that is none: inside the bounds, feasible, and as good as it says."""
+        """InvalidInput for a known point that is none: inside the bounds, feasible, and as good as it says."""
         if self.best_known is not None:
             checks.read_number(self.best_known, f"mission {self.name}: best_known")
         if self.known_x is None:
@@ -102,6 +103,7 @@ class Mission:
             )
 
     def __repr__(self) -> str:
+        """Name, size, and how many sensors and obstacles there are."""
         shapes = len(self.rectangles) + len(self.circles) + len(self.polygons)
         width, height = self.area
         return f"<Mission {self.name}: {width:g} x {height:g} m, {len(self.sensors)} sensors, {shapes} obstacles>"
@@ -117,7 +119,7 @@ class Mission:
         return bool(np.all(self.start == self.end))
 
     def problem(self) -> Problem:
-        """The mission as a constrained problem with 18 variables."""
+        """The mission as a constrained problem with 18 variables, in metres and seconds."""
         width, height = self.area
         upper = np.array([width, height] * HOVER_POINTS + [self.parameters.T_max] * HOVER_POINTS)
         return Problem(
@@ -144,7 +146,10 @@ class Mission:
         return data_rates(points, self.sensors, self.parameters)
 
     def plot(self, x: Any = None, path: Any = None) -> Figure:
-        """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
+        """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf.
+
+        InvalidInput for a flight of another length or another kind of file.
+        """
         from meco.figures.mission_figure import make_mission_figure
 
         flight = None if x is None else np.asarray(x, dtype=np.float64)
@@ -185,7 +190,7 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
 
 
 def make_problem(name: str) -> Problem:
-    """One of the sixteen missions, UAV-01 to UAV-16, as a problem."""
+    """One of the sixteen missions, UAV-01 to UAV-16, as a problem; UnknownName for others."""
     return load_mission(name).problem()
 
 
@@ -209,7 +214,7 @@ def parse_mission(text: str | bytes, where: str, name: str) -> Mission:
 
 
 def _format_field(value: Any) -> str:
-    """JSON with short rows on one line each."""
+    """A field as JSON text with short rows on one line each."""
     if isinstance(value, (tuple, np.ndarray)):
         value = [row.tolist() if isinstance(row, np.ndarray) else row for row in value]
     if isinstance(value, list) and value and isinstance(value[0], list):

@@ -57,7 +57,10 @@ def draw_obstacles(
 def place_disc(
     i: int, apart: int, size: tuple[float, float], route: np.ndarray, area: np.ndarray, discs: list[Disc], rng: Draw
 ) -> Disc | None:
-    """A bounding circle for obstacle i: on leg i of the route, later anywhere, from `apart` on into another one."""
+    """A bounding circle for obstacle i: on leg i of the route, later anywhere, from `apart` on into another one.
+
+    None where TRIES draws find no room beside the route's corners and the other discs.
+    """
     legs = np.argsort(-np.linalg.norm(np.diff(route, axis=0), axis=1))  # the longest first
     for _ in range(TRIES):
         radius = rng.uniform(*size)
@@ -81,14 +84,14 @@ def place_disc(
 
 
 def draw_rectangle(disc: Disc, rng: Draw) -> list[float]:
-    """The corners of a rectangle in the circle, from a square to a wall."""
+    """The corners [x0, y0, x1, y1] of a rectangle in the circle, from a square to a wall."""
     angle = rng.uniform(0.3, 1.27)
     half = disc.radius * np.array([np.cos(angle), np.sin(angle)])
     return [*(disc.at - half), *(disc.at + half)]
 
 
 def draw_polygon(disc: Disc, rng: Draw) -> np.ndarray:
-    """One of the outlines, turned and somewhat squeezed."""
+    """One of the outlines, turned and somewhat squeezed into the circle: [V, 2]."""
     outline = np.reshape(OUTLINES[rng.integers(len(OUTLINES))], (-1, 2)) * [1.0, rng.uniform(0.75, 1.0)]
     turn = rng.uniform(0, 2 * np.pi)
     spin = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
