@@ -50,6 +50,6 @@ def make_hatch_strokes(
 
 
 def find_stretches(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and last index of each stretch of True that is longer than one."""
+    """First and last index of each stretch of True in flags [n] that is longer than one; [] without any."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2) if b - a > 1]

@@ -59,7 +59,7 @@ class Figure:
     _repr_svg_ = to_svg
 
     def _draw_panels(self) -> tuple[list[str], int, float]:
-        """The panels as drawn, and the width and height that they take."""
+        """The panels as drawn, and the width and height that they take in pixels."""
         columns = min(len(self.panels), 4 if self.small else 2)
         rows = [self.panels[i : i + columns] for i in range(0, len(self.panels), columns)]
         width = max(sum(svg.panel_size(p)[0] + GAP for p in row) for row in rows) - GAP + 2 * PAD
@@ -86,11 +86,14 @@ class Figure:
             Path(path).write_bytes(load_converter().svg2pdf(bytestring=text.encode()))
 
     def to_png(self, scale: float = 2.0) -> bytes:
-        """The picture in pixels; scale counts them for each unit of the drawing."""
+        """The picture as the bytes of a PNG file; scale counts pixels for each unit of the drawing.
+
+        MissingExtra without CairoSVG.
+        """
         return load_converter().svg2png(bytestring=self.to_svg().encode(), scale=scale)
 
     def to_array(self) -> np.ndarray:
-        """RGB [height, width, 3]."""
+        """The picture as RGB [height, width, 3] of uint8; MissingExtra without CairoSVG and Pillow."""
         image = load_extra("PIL.Image", "plot", "a picture as an array")
         return np.asarray(image.open(io.BytesIO(self.to_png(1.0))).convert("RGB"))
 
@@ -106,7 +109,7 @@ def check_picture_suffix(path: str | os.PathLike[str]) -> str:
 
 
 def load_converter() -> ModuleType:
-    """CairoSVG, or an error that says how to get it."""
+    """CairoSVG; MissingExtra, which says how to get it, where it or the cairo library is not installed."""
     try:
         return load_extra("cairosvg", "plot", "a picture as PNG or PDF")
     except OSError as error:  # CairoSVG is there, and the cairo library is not

@@ -82,7 +82,7 @@ def _map_axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
 
 
 def make_ground_marks(mission: Mission) -> list[Mark]:
-    """The area, obstacles, zones, sensors, start and end."""
+    """Marks of the area, obstacles, zones, sensors, start and end, in kilometres."""
     width, height = np.array(mission.area) / KM
     marks: list[Mark] = [_rectangle_outline(0, 0, width, height, "area")]
     marks += [_rectangle_outline(x0, y0, x1, y1, "block") for x0, y0, x1, y1 in mission.rectangles / KM]
@@ -119,7 +119,7 @@ def make_bandwidth_marks(mission: Mission) -> list[Mark]:
 
 
 def make_flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
-    """The route with the hover points, their times, and the sensors that they hear."""
+    """The route of a flight x [18] with the hover points, their times, and the sensors that they hear."""
     stops = merge_stops(x)
     radius = mission.parameters.hearing_distance / KM
     hovering = [stop for stop in stops if stop.time > 0.0]
@@ -145,7 +145,7 @@ def _make_data_links(mission: Mission, stop: HoverStop) -> list[Mark]:
 
 
 def make_route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark]:
-    """The legs of a flight with their direction; what lies inside an obstacle is brought out."""
+    """The legs of a flight x [18] with their direction; what lies inside an obstacle is brought out."""
     corners = mission.route(x)
     marks: list[Mark] = [Line(corners[:, 0] / KM, corners[:, 1] / KM, ROUTE, "route", 2.2 * size)]
     marks += [Spot(a, b, "hover", ROUTE, "hover point") for a, b in corners[1:-1] / KM]
@@ -168,7 +168,10 @@ def make_route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list
 
 
 def merge_stops(x: np.ndarray) -> list[HoverStop]:
-    """The stops of a flight x, all points before all times: hover points that follow on one place are one stop."""
+    """The stops of a flight x [3 I], all points before all times.
+
+    Hover points that follow on one place are one stop.
+    """
     points, times = x[: 2 * len(x) // 3].reshape(-1, 2), x[2 * len(x) // 3 :]
     stops: list[HoverStop] = []
     for i, (point, time) in enumerate(zip(points, times)):

@@ -230,7 +230,7 @@ def tick_text(value: float, *, log: bool) -> str:
 
 
 def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
-    """Where the axis x or y is labelled, and with what."""
+    """Where the axis x or y is labelled, in its units, and with what."""
     axis = panel.x if direction == "x" else panel.y
     if axis.names:
         return list(axis.names)
@@ -250,7 +250,7 @@ def panel_margins(panel: Panel) -> tuple[float, float, float, float]:
 
 
 def legend_rows(legend: Sequence[LegendKey], width: float) -> list[list[tuple[float, LegendKey]]]:
-    """The entries of a legend with their places from the left, as many in a row as fit."""
+    """The entries of a legend with their places from the left in pixels, as many in a row as fit this width."""
     rows: list[list[tuple[float, LegendKey]]] = []
     across = 0.0
     for key in legend:
@@ -264,5 +264,5 @@ def legend_rows(legend: Sequence[LegendKey], width: float) -> list[list[tuple[fl
 
 
 def legend_height(legend: Sequence[LegendKey], width: float) -> float:
-    """What a legend takes below a panel or a figure."""
+    """Pixels that a legend of this width takes below a panel or a figure; 0 of an empty one."""
     return LEGEND_ROW * len(legend_rows(legend, width)) + (4 if legend else 0)

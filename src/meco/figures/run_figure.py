@@ -56,7 +56,7 @@ def make_scores_figure(results: Sequence[Any]) -> Figure:
 
 
 def _with_own_legend(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
-    """A panel with the entries of the legend that it shows."""
+    """A copy of the panel with the entries of the legend that it shows."""
     drawn = {mark.label for mark in panel.marks if isinstance(mark, Line)}
     own = [key._replace(label=key.label[:LONGEST]) for key in keys if key.label in drawn]
     if any(isinstance(mark, Segment) for mark in panel.marks):
@@ -68,7 +68,7 @@ def _with_own_legend(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
 
 
 def _step_curve(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a curve that keeps each value until the next one comes; what is not finite is left out."""
+    """Corners (x, y) of a curve [n] that keeps each value until the next one comes; what is not finite is left out."""
     keep = np.isfinite(y)
     keep[1:-1] &= (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])  # what says nothing new is left out
     x, y = x[keep], y[keep]
@@ -76,7 +76,7 @@ def _step_curve(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _count_calls(result: Any) -> np.ndarray:
-    """Calls made up to each evaluation; known points are none."""
+    """Calls made up to each evaluation [n]; known points are none."""
     return np.cumsum(~result.evaluations.known)
 
 

@@ -19,7 +19,7 @@ CONTROLS = (("theta", "θ", 1), ("share", "share", 2))  # in the trace, in the l
 
 
 def make_search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
-    """Left the first two variables in the unit cube, right what was set and where the run stands."""
+    """Left the first two variables in the unit cube, right what was set and where the run stands; of one run."""
     about = f"{episode.nfev[run]} of {episode.budget} evaluations"
     return Figure(
         "search", episode.keys[run], [_make_points_panel(episode, run, about), _make_progress_panel(episode, run)]
@@ -47,7 +47,7 @@ def _make_points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Pan
 
 
 def _make_progress_panel(episode: TrustRegionEpisode, run: int) -> Panel:
-    """Theta and share over the budget, and the violation of the best point in shares of its first."""
+    """Theta and share over the budget, and the violation of the best point in shares of its first; of one run."""
     trace = episode.results()[run].trace
     spent, nu = trace["nfev"] / episode.budget, trace["nu"]
     lines = [Line(np.repeat(spent, 2)[1:], np.repeat(trace[name], 2)[:-1], s, label) for name, label, s in CONTROLS]

@@ -102,7 +102,7 @@ def panel_size(panel: Panel) -> tuple[int, int]:
 
 
 def draw_legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
-    """The entries of a legend in rows that are no wider than this, from a height downwards."""
+    """The entries of a legend as SVG, in rows no wider than this, from a height downwards; pixels."""
     parts = []
     for row, entries in enumerate(legend_rows(keys, width)):
         y = top + LEGEND_ROW * (row + 0.5)
@@ -140,7 +140,7 @@ def _make_scale(axis: Axis, ends: tuple[float, float], start: float, stop: float
 
 
 def _draw_y_axis(panel: Panel, up: Callable[[float], float]) -> str:
-    """Grid lines, ticks and label of the vertical axis."""
+    """Grid lines, ticks and label of the vertical axis as SVG; up() gives pixels."""
     (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     out = []
     for value, text in axis_labels(panel, "y"):
@@ -154,7 +154,7 @@ def _draw_y_axis(panel: Panel, up: Callable[[float], float]) -> str:
 
 
 def _draw_x_axis(panel: Panel, across: Callable[[float], float]) -> str:
-    """Grid lines, ticks and label of the horizontal axis."""
+    """Grid lines, ticks and label of the horizontal axis as SVG; across() gives pixels."""
     (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     out = []
     for value, text in axis_labels(panel, "x"):
@@ -171,7 +171,7 @@ def _draw_x_axis(panel: Panel, across: Callable[[float], float]) -> str:
 
 
 def text_element(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
-    """Text at a place in pixels."""
+    """Text at a place in pixels as SVG, escaped; kind is its class."""
     bold = f' font-weight="{weight}"' if weight else ""
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{bold}>{escape(text)}</text>'
 
@@ -192,12 +192,12 @@ def _title_element(label: str) -> str:
 
 
 def _write_point(x: float, y: float) -> str:
-    """A point in pixels, to a tenth of one."""
+    """A point "x y" in pixels, to a tenth of one."""
     return f"{x:.1f} {y:.1f}".replace(".0 ", " ").removesuffix(".0")
 
 
 def _pixel_points(x: np.ndarray, y: np.ndarray, to_pixels: ToPixels) -> list[str]:
-    """Points in data as "x y" in pixels, without those that are not finite."""
+    """Points x, y [n] in data as "x y" in pixels, without those that are not finite."""
     seen = zip(x, y)
     return [_write_point(*to_pixels(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)]
 
@@ -212,7 +212,7 @@ def _drop_level(points: list[str]) -> list[str]:
 
 
 def _draw_line(mark: fig.Line, to_pixels: ToPixels) -> str:
-    """A curve; values that are not finite are left out."""
+    """A curve as SVG; values that are not finite are left out, "" where none is left."""
     points = _drop_level(_pixel_points(mark.x, mark.y, to_pixels))
     if not points:
         return ""
@@ -234,7 +234,7 @@ def _draw_band(mark: fig.Band, to_pixels: ToPixels) -> str:
 
 
 def _draw_box(mark: fig.BoxPlot, to_pixels: ToPixels) -> str:
-    """A horizontal box with whiskers, and its numbers as a tooltip."""
+    """A horizontal box with whiskers as SVG, and its numbers as a tooltip."""
     low, first, middle, third, high = (to_pixels(v, mark.y)[0] for v in mark.x)
     y = to_pixels(mark.x[2], mark.y)[1]
     beyond = "".join(f'<circle cx="{to_pixels(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
@@ -248,7 +248,7 @@ def _draw_box(mark: fig.BoxPlot, to_pixels: ToPixels) -> str:
 
 
 def _draw_dot(mark: fig.Dot, to_pixels: ToPixels) -> str:
-    """A value between the ends of its interval."""
+    """A value between the ends of its interval, as SVG, with its numbers as a tooltip."""
     (low, _), (x, y), (high, _) = (to_pixels(v, mark.y) for v in mark.x)
     label = "{}: {:.3g} ({:.3g} to {:.3g})".format(mark.label, *np.array(mark.x)[[1, 0, 2]])
     return (
@@ -269,7 +269,7 @@ def _draw_tile(mark: fig.Tile, to_pixels: ToPixels) -> str:
 
 
 def _draw_outline(mark: fig.Outline, to_pixels: ToPixels) -> str:
-    """A closed line through its corners."""
+    """A closed line through its corners, as SVG."""
     return f'<path class="{mark.kind}" d="M{"L".join(_pixel_points(mark.x, mark.y, to_pixels))}Z"/>'
 
 
@@ -286,20 +286,20 @@ def _draw_spot(mark: fig.Spot, to_pixels: ToPixels) -> str:
 
 
 def _draw_segment(mark: fig.Segment, to_pixels: ToPixels) -> str:
-    """A straight stroke."""
+    """A straight stroke as SVG."""
     way = "M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*to_pixels(mark.x[0], mark.y[0]), *to_pixels(mark.x[1], mark.y[1]))
     return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
 def _draw_strokes(mark: fig.Strokes, to_pixels: ToPixels) -> str:
-    """Straight strokes as one path."""
+    """Straight strokes as one path of SVG."""
     ends = [(*to_pixels(x[0], y[0]), *to_pixels(x[1], y[1])) for x, y in zip(mark.x, mark.y)]
     way = "".join("M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*end) for end in ends)
     return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
 def _draw_arrow(mark: fig.Arrow, to_pixels: ToPixels) -> str:
-    """A triangle in the middle of a leg that points along it."""
+    """A triangle in the middle of a leg that points along it, as SVG."""
     a, b = (np.array(to_pixels(x, y)) for x, y in zip(mark.x, mark.y))
     along = (b - a) / (np.linalg.norm(b - a) or 1.0) * mark.size
     middle, aside = (a + b) / 2.0, 0.55 * np.array([-along[1], along[0]])
@@ -309,14 +309,14 @@ def _draw_arrow(mark: fig.Arrow, to_pixels: ToPixels) -> str:
 
 
 def _draw_badge(mark: fig.Badge, to_pixels: ToPixels) -> str:
-    """A circle with a short text in it."""
+    """A circle with a short text in it, as SVG."""
     x, y = to_pixels(mark.x, mark.y)
     word = text_element("number", x, y + 3.6, mark.text, "middle", 700)
     return f'<g class="badge {_series_class(mark.series)}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>{word}</g>'
 
 
 def _draw_words(mark: fig.Words, to_pixels: ToPixels) -> str:
-    """Text, with a halo below where it stands on other marks."""
+    """Text as SVG, with a halo below where it stands on other marks."""
     x, y = to_pixels(mark.x, mark.y)
     x, y, weight = x + mark.shift[0], y + mark.shift[1] + 4, 700 if mark.bold else 0
     kind = "words" if mark.series is None else f"words {_series_class(mark.series)}"

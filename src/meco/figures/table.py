@@ -95,7 +95,7 @@ def format_text(table: Table, without: Sequence[str] = ()) -> list[str]:
 
 
 def to_html(table: Table) -> str:
-    """The table for the page: sortable, its first column a row heading."""
+    """The table as HTML for the page: sortable, its first column a row heading; texts are escaped."""
     named = any(column.label for column in table.columns)
     heads = f"<thead><tr>{''.join(map(_html_head, table.columns))}</tr></thead>" if named else ""
     body = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.rows)
@@ -162,7 +162,7 @@ _TEX = {
 
 
 def to_latex(table: Table) -> str:
-    """The table with booktabs rules; best bold, second underlined."""
+    """The table as LaTeX with booktabs rules; best bold, second underlined; texts are escaped."""
     align = "".join("l" if c.head or c.left or i == 0 else "r" for i, c in enumerate(table.columns))
     lines = [
         "% " + _join_lines(table.title),
@@ -180,7 +180,7 @@ def to_latex(table: Table) -> str:
 
 
 def _tex_row(row: Sequence[Cell]) -> str:
-    """A row of LaTeX."""
+    """A row of LaTeX, with its end."""
     return " & ".join(_tex_cell(cell) for cell in row) + r" \\"
 
 
@@ -228,7 +228,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """The numbers: one row per row, or the long form a table brings with it."""
+    """The numbers as CSV text with a head: one row per row, or the long form a table brings with it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if table.long is not None:
