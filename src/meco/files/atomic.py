@@ -14,10 +14,10 @@ DRAFT_SUFFIX = ".new"  # what a file is called until it is complete
 
 @contextmanager
 def replace_file(path: Path, *, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes its name, from one that has it, when the block ends without an error.
+    """A file to write to, which replaces the one of its name when the block ends without an error.
 
-    With fsync the disk is waited for: the content before the name, so that the name never lies.
-    shared is for files that several processes may write at once.
+    Else nothing is left. With fsync the disk is waited for: the content before the name, so that the name never
+    lies. shared is for files that several processes may write at once. The folder must exist.
     """
     draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT_SUFFIX)
     try:
@@ -34,16 +34,16 @@ def replace_file(path: Path, *, fsync: bool = False, shared: bool = False) -> It
 
 
 def write_bytes(path: Path, content: bytes, *, fsync: bool = False) -> None:
-    """Bytes as a file."""
+    """Write bytes as a file, whole or not at all, over one that is there; with fsync the disk is waited for."""
     with replace_file(path, fsync=fsync) as file:
         file.write(content)
 
 
 def write_text(path: Path, content: str, *, fsync: bool = False) -> None:
-    """Text as a file, in UTF-8; what UTF-8 cannot say, such as bytes of a broken name, as JSON writes it too."""
+    """Write text as a file in UTF-8, as write_bytes() does; what UTF-8 cannot say is spelt out, as JSON does."""
     write_bytes(path, content.encode("utf-8", "backslashreplace"), fsync=fsync)
 
 
 def write_json(path: Path, content: Any, *, fsync: bool = False) -> None:
-    """A JSON file that people can read too."""
+    """Write a JSON file that people can read too, as write_bytes() does."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n", fsync=fsync)

@@ -32,7 +32,10 @@ class Lock:
             os.write(self.descriptor, f"{os.getpid()}\n".encode())
 
     def renew(self) -> None:
-        """Take the lock again where its file was removed or replaced; say so where somebody else has it by now."""
+        """Take the lock again where its file was removed or replaced.
+
+        InvalidInput where somebody else has it by now.
+        """
         with suppress(OSError):
             if os.path.samestat(os.stat(self.name), os.fstat(self.descriptor)):
                 return
@@ -48,7 +51,7 @@ class Lock:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether the lock is ours now; a file system without locks cannot say no."""
+    """Whether the lock is ours now; True too on a file system without locks, which cannot say no."""
     try:
         import fcntl
     except ImportError:

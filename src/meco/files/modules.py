@@ -14,12 +14,12 @@ MARK = ".py:"
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a text names something in a Python file."""
+    """Whether a text names something in a Python file, as "mine.py:Name" does; the file need not be there."""
     return MARK in text
 
 
 def split_file_name(text: str) -> tuple[str, str]:
-    """The file and the name in it: "mine.py:Name" -> ("mine.py", "Name")."""
+    """The file and the name in it: "mine.py:Name" -> ("mine.py", "Name"); the text must be one that names_a_file()."""
     path, _, name = text.partition(MARK)
     return f"{path}.py", name
 

@@ -55,6 +55,6 @@ def _read_array(content: bytes, name: str, where: str) -> np.ndarray:
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether it is stored by columns, and type of the array that follows in the file."""
+    """Shape, whether it is stored by columns, and type of the array that follows in the file, which moves on."""
     version = npy.read_magic(file)
     return npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)

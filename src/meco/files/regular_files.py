@@ -33,7 +33,7 @@ def open_regular(path: Path, largest: int) -> Iterator[IO[bytes]]:
 
 
 def read_regular(path: Path, largest: int) -> bytes:
-    """The content of a plain file of at most so many bytes."""
+    """The content of a plain file of at most so many bytes, as open_regular() opens it."""
     with open_regular(path, largest) as file:
         return file.read()
 

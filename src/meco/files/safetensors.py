@@ -41,7 +41,10 @@ def pack_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str],
 
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors and texts of a file, every claim of its header checked."""
+    """Tensors and texts of a file, every claim of its header checked.
+
+    DamagedFile for others, OSError without a file.
+    """
     return parse_tensors(read_regular(path, LARGEST_TENSORS_BYTES), str(path))
 
 

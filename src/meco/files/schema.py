@@ -93,6 +93,6 @@ def _is_kind(value: Any, kind: type) -> bool:
 
 
 def _require(right: bool, where: str, wanted: str, value: Any) -> None:
-    """Refuse a value that is not right: where it stands, and what was wanted."""
+    """DamagedFile for a value that is not right: where it stands, and what was wanted."""
     if not right:
         raise DamagedFile(f"{where} must be {wanted}; got {value!r:.60}")
