@@ -80,7 +80,7 @@ def make_comparison(
 def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
     """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None).
 
-    Dimensions for a problem of fixed size are refused.
+    InvalidInput for dimensions of a problem of fixed size.
     """
     scalable = {name for name in names if find_problem_module(name)[0].scalable}
     if dims is None:
@@ -117,4 +117,5 @@ def _compose_title(suite: str | None, problems: Sequence[str], instance: str, bu
 
 
 def _shorten_list(names: Sequence[str]) -> str:
+    """The first four names, and how many more there are."""
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -59,7 +59,7 @@ class Experiment:
         ]
 
     def _make_case(self, name: str, dim: int | None) -> TestCase:
-        """A problem at a dimension; the instance of a user's problem is the digest of its file."""
+        """A problem at a dimension, its own for None; the instance of a user's problem is the digest of its file."""
         if name in self.files:
             size, digest = self.versions[name] if name in self.versions else read_dim_and_digest(self.files[name], name)
             return TestCase(name, size, digest, self._budget_at(size))
@@ -80,7 +80,7 @@ class Experiment:
                     yield contender, run
 
     def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
-        """The runs of a contender on a case, with consecutive seeds."""
+        """The runs of a contender on a case, with consecutive seeds from first_seed on."""
         options = contender.options_json(case, self.pins)
         seeds = range(self.first_seed, self.first_seed + self.run_count(contender))
         return [Run(contender.method, options, case, seed) for seed in seeds]
@@ -121,6 +121,7 @@ def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
 
 @lru_cache(maxsize=256)
 def _load_benchmark(name: str, dim: int, instance: str) -> Problem:
+    """The problem of a suite at a dimension; an instance of digits is a number. MissingData without its tables."""
     return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
 
 

@@ -33,9 +33,10 @@ def read_run(text: Any) -> list[Any]:
 
 
 def read_plan(text: Any) -> dict[str, Any]:
-    """The fields of an experiment from JSON; unknown ones and null are left out, a field of another kind is an error.
+    """The fields of an experiment from JSON; unknown ones and null are left out.
 
-    A report loads no file: what it needs of user problems must be in the plan.
+    DamagedFile for a field of another kind. A report loads no file: what it needs of user problems must be in the
+    plan.
     """
     if not isinstance(text, (str, bytes)):
         raise DamagedFile(f"the plan of an experiment must be JSON; got {text!r:.60}")

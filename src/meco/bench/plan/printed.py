@@ -54,14 +54,16 @@ def read_engineering_problems() -> dict[str, dict[str, str]]:
 
 
 def _find_label(row: str) -> str:
-    """The contender of ours that a row of the paper stands beside."""
+    """The contender of ours that a row of the paper stands beside; the row itself where none is named."""
     return PAPER_ROWS.get(row, row)
 
 
 def _read_rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table of the paper by column, from a file of the package."""
     text = resources.files("meco.bench").joinpath("printed", f"{name}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
 def _parse_number(text: str) -> float | None:
+    """The number in a text; None of an empty one."""
     return float(text) if text else None

@@ -37,6 +37,6 @@ class Run(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Back from to_json()."""
+        """Back from to_json(); DamagedFile for another text."""
         method, options, case, seed = read_run(text)
         return cls(method, options, TestCase(*case), seed)

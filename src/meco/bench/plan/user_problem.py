@@ -24,7 +24,7 @@ def load_user_problem(path: str, name: str) -> Problem:
 
 @lru_cache(maxsize=32)
 def _read_problem(path: str, name: str, digest: str) -> Problem:
-    """The problem that a file calls `name`; the digest is the cache's: an edited file is read again."""
+    """The problem that a file calls `name`, InvalidInput without one; by the digest an edited file is read again."""
     module = load_file(path)
     found = vars(module).get(name)
     if isinstance(found, Problem):

@@ -99,12 +99,13 @@ def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = Fals
 
 
 def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write DIR/tables alone."""
+    """Write DIR/tables alone, over older ones; the files written."""
     items = [item for section in _build_sections(read_results(folder)) for item in section.items]
     return _write_table_files(items, _make_folder(Path(folder) / "tables"))
 
 
 def _build_sections(results: StoreContents) -> list[Section]:
+    """A section for each experiment of the results, with one palette for all."""
     palette = result_figures.Palette()
     return [build_section(experiment, results, palette) for experiment in list_known_experiments(results)]
 
@@ -154,7 +155,7 @@ def build_section(experiment: Experiment, results: StoreContents, palette: resul
 
 
 def _make_folder(path: Path) -> Path:
-    """The folder, made where it is missing; a link is refused."""
+    """The folder, made where it is missing; StoreError for a link, or where it cannot be made."""
     try:
         path.mkdir(exist_ok=True)
         if path.is_symlink():

@@ -63,7 +63,7 @@ def rank_contenders(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
 
 
 def _upper_median(values: np.ndarray) -> float:
-    """The median, nan of none; of an even number the upper of the two in the middle where one of them is infinite."""
+    """The median of values [n], nan of none; of two in the middle the upper where one of them is infinite."""
     if not len(values):
         return float("nan")
     low, high = np.sort(values)[[(len(values) - 1) // 2, len(values) // 2]]
@@ -71,7 +71,7 @@ def _upper_median(values: np.ndarray) -> float:
 
 
 def make_choice_items(results: RunArrays) -> list[Table | Figure]:
-    """A table and a figure for each problem."""
+    """A table and a figure for each problem, in turn."""
     made: list[Table | Figure] = []
     for j in range(results.shape[1]):
         made += [make_standing_table(results, j), make_best_feasible_figure(results, j)]
@@ -185,7 +185,7 @@ def _is_tie(best: Standing, other: Standing) -> bool:
 
 
 def _describe_tie(case: Any, best: Standing, level: list[Standing], others: list[Standing]) -> str:
-    """The sentence where several methods are equally good."""
+    """The sentence where several methods are equally good; others are those behind them."""
     names = ", ".join([best.label, *(one.label for one in level[:-1])]) + f" and {level[-1].label}"
     said = f"On {case.problem} {names} tie: {_describe_standing(best)} after {case.budget:,} evaluations; "
     said += "any of them will do."

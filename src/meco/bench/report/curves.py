@@ -15,7 +15,7 @@ from meco.figures.table import Cell, Column, Table, format_fixed, format_number
 
 
 def make_progress_figure(results: RunArrays) -> Figure:
-    """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
+    """Mean over problems of the gap still open in f+ν and of the violation left, over the evaluations; nan is a gap."""
     gap = stats.nan_mean(stats.nan_mean(results.open_gap(), 2), 1)  # [M, T]
     left = stats.nan_mean(stats.nan_mean(_violation_left(results), 2), 1)
     percent = 100 * CURVE_SHARES

@@ -69,7 +69,10 @@ def _rank_headline(results: RunArrays) -> Headline:
 
 
 def _compose_sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
-    """Who comes first and second, and where our own methods stand."""
+    """Who comes first and second, and where our own methods stand.
+
+    order are numbers of contenders, best first, at least two; mean rank by number; rate [M] of feasible runs.
+    """
 
     def describe(m: int) -> str:
         name = SAID.get(results.labels[m], results.labels[m])

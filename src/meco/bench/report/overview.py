@@ -77,7 +77,7 @@ class SuiteStanding:
             return float("nan")
 
     def order(self, metric: str = "first") -> list[str]:
-        """The ranked methods, best first."""
+        """The ranked methods by label, best first under a metric."""
         return sorted(self.ranks[metric], key=self.ranks[metric].__getitem__)
 
     def place(self, label: str) -> int:
@@ -114,7 +114,10 @@ def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
 
 
 def compose_sentence(seen: Sequence[SuiteStanding]) -> str:
-    """On how many suites the default is first by average rank, feasibility first, and who is where it is not."""
+    """On how many suites the default is first by average rank, feasibility first, and who is where it is not.
+
+    Who is first on each where the default did not run.
+    """
     there = [s for s in seen if DEFAULT in s.ranks["first"]]
     if not there:
         firsts = [f"{NAMES.get(s.order()[0], s.order()[0])} on {s.title}" for s in seen]
@@ -133,7 +136,7 @@ def _describe_loss(s: SuiteStanding) -> str:
 
 
 def _make_table(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Table:
-    """Ranks by both metrics with the share of feasible runs below, a column for each suite."""
+    """Ranks by both metrics, the share of feasible runs below: a column for each suite, a row for each shown method."""
     columns = [Column("Method", head=True)]
     columns += [Column(s.title, f"{len(s.results.cases)} problems, {len(s.ranks['first'])} methods") for s in seen]
     marks = [dict(zip(s.ranks["first"], mark_best([*s.ranks["first"].values()], 9))) for s in seen]

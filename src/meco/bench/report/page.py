@@ -69,7 +69,7 @@ def _has_scores(sections: Sequence[Section]) -> bool:
 
 @cache
 def _read_asset(name: str) -> str:
-    """A style sheet or script of the page."""
+    """A style sheet or script of the page, by its file name in the package."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -131,7 +131,10 @@ def _contents_entry(section: Section, *, folded: bool) -> str:
 
 
 def part_html(name: str, title: str, body: str, *, folded: bool) -> str:
-    """A part of the page under its heading, HTML: a section, or closed until somebody opens it."""
+    """A part of the page under its heading, HTML: a section, or closed until somebody opens it.
+
+    name and title are escaped, body is not.
+    """
     head = f"<h2>{escape(title)}</h2>"
     if not folded:
         return f'<section id="{escape(name)}">{head}{body}</section>'
@@ -139,7 +142,7 @@ def part_html(name: str, title: str, body: str, *, folded: bool) -> str:
 
 
 def _section_html(section: Section, *, folded: bool) -> str:
-    """An experiment: what was run, what is missing, then its tables and figures."""
+    """An experiment as HTML: what was run, what is missing, then its tables and figures."""
     e = section.experiment
     parts = [f"<p>{escape(e.report.about)}</p>", _describe_runs(section)]
     parts += [f"<p>{escape(note)}</p>" for note in (*e.report.notes, *section.lacking)]
@@ -263,7 +266,7 @@ def _panel_anchor(figure: Figure, panel: Panel) -> str:
 
 
 def _provenance_section(sections: Sequence[Section], results: StoreContents, *, folded: bool) -> str:
-    """The sessions that made the results, the time they took, and the digest of all results."""
+    """The sessions that made the results, the time they took, and the digest of all results, as HTML."""
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")

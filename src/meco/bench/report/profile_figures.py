@@ -124,7 +124,7 @@ def make_running_time_table(results: RunArrays) -> Table | None:
 
 
 def make_u_score_table(results: RunArrays) -> Table:
-    """U-scores as CEC 2025 uses them, in sum and as a share of all duels."""
+    """U-scores as CEC 2025 uses them, in sum and as a share of all duels; a row for each contender."""
     best = _known_optima(results)
     gap = (results.curves["f"] - best[:, None, None]) / np.maximum(1.0, np.abs(best))[:, None, None]
     hits = profiles.first_hits(_unreached(gap, results.exists), profiles.SOLVED_GAP, _checkpoint_counts(results))

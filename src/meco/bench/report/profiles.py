@@ -56,7 +56,7 @@ def _share_within(cost: np.ndarray, most: np.ndarray) -> np.ndarray:
 def data_profile(hits: np.ndarray, dims: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Share of problems and runs solved within so many simplex gradients of D + 1 evaluations: [M, units].
 
-    Moré and Wild, eq. 2.8: d_s(kappa) = share of t_ps / (D_p + 1) <= kappa.
+    Moré and Wild, eq. 2.8: d_s(kappa) = share of t_ps / (D_p + 1) <= kappa; hits [M, P, R], dims [P].
     """
     return _share_within(hits / (dims[None, :, None] + 1.0), units)
 
@@ -64,7 +64,8 @@ def data_profile(hits: np.ndarray, dims: np.ndarray, units: np.ndarray) -> np.nd
 def performance_profile(hits: np.ndarray, ratios: np.ndarray) -> np.ndarray:
     """Share of problems and runs solved within so many times the evaluations of the best method: [M, ratios].
 
-    Dolan and Moré; run r of a method is compared with run r of the others. What none solved counts for none.
+    Dolan and Moré; hits [M, P, R] as first_hits() gives them. Run r of a method is compared with run r of the
+    others; what none solved counts for none.
     """
     best = stats.nan_min(hits, 0)
     with np.errstate(invalid="ignore"):

@@ -51,12 +51,12 @@ class Palette:
 
 
 def colour_slots(results: RunArrays) -> list[int]:
-    """The colour slot of every contender; MUTED for those that stay in the background."""
+    """The colour slot of every contender [M]; MUTED for those that stay in the background."""
     return [results.slots.get(label, MUTED) for label in results.labels]
 
 
 def line_dashes(results: RunArrays) -> list[str]:
-    """How the lines of every contender are broken: by the family of its method."""
+    """How the lines of every contender [M] are broken: by the family of its method."""
     known = {c.method: METHODS[c.method].family if c.method in METHODS else "" for c in results.contenders}
     return [DASHES.get(known[c.method], "") for c in results.contenders]
 
@@ -109,7 +109,7 @@ def make_critical_difference_figure(results: RunArrays) -> Figure | None:
 def _make_critical_diagram(
     average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str
 ) -> Panel:
-    """The diagram: an axis of ranks, a leg down to each name, bars over groups that do not differ."""
+    """An axis of average ranks [M], a leg down to each name, bars over groups that differ by at most `wide`."""
     order = np.argsort(average, kind="stable")
     values, m = average[order], len(order)
     groups = stats.find_cliques(values, wide)
@@ -185,9 +185,9 @@ def make_performance_figure(results: RunArrays) -> Figure:
 
 
 def _make_box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
-    """The quartiles of values, whiskers of at most 1.5 box lengths, and the points beyond; nan is left out.
+    """Quartiles of values [n], whiskers of at most 1.5 box lengths, and the points beyond, at height y.
 
-    One value at least must be a number.
+    nan is left out; one value at least must be a number.
     """
     flat = values[~np.isnan(values)]
     first, middle, third = np.quantile(flat, [0.25, 0.5, 0.75])

@@ -17,7 +17,7 @@ REFERENCES = {"MeCO": "pairs", SCORE_REWARDED: "pairs", AS_PRINTED: "pairs-as-pr
 
 
 def dim_text(results: RunArrays) -> str:
-    """The dimension, as titles say it where an experiment has several."""
+    """ ", 10D" as titles say it where an experiment has several dimensions; else ""."""
     return f", {results.dim}D" if len(results.experiment.dims) > 1 else ""
 
 
@@ -83,7 +83,7 @@ def make_rank_table(results: RunArrays) -> Table:
 
 
 def _label_cell(results: RunArrays, m: int) -> Cell:
-    """The name of a contender."""
+    """The name of contender m as a cell."""
     return Cell(results.labels[m], results.labels[m])
 
 
@@ -96,7 +96,7 @@ def _rank_cell(row: np.ndarray, mark: str) -> Cell:
 
 
 def _mean_rank_cell(table: np.ndarray, m: int) -> Cell:
-    """The average of a contender's ranks [P]."""
+    """The average of contender m's ranks in a table [M, P], marked where it is best or second."""
     return _plain_rank_cell(float(table[m].mean()), list(table.mean(axis=1)))
 
 
@@ -107,13 +107,13 @@ def _plain_rank_cell(value: float, among: list[float]) -> Cell:
 
 
 def _feasible_rate_cell(results: RunArrays, m: int) -> Cell:
-    """The share of feasible runs of a contender."""
+    """The share of feasible runs of contender m; nan without runs."""
     share = float(stats.nan_mean(results.field_values("feasible")[m].reshape(-1), 0))
     return Cell(f"{100 * share:.0f} %", share)
 
 
 def make_rank_overview(sets: list[RunArrays]) -> Table:
-    """Average ranks under both metrics, dimension by dimension."""
+    """Average ranks under both metrics, dimension by dimension; a dash where a contender did not run everywhere."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     columns = [Column("Method", head=True)]
     rows = {label: [Cell(label, label)] for label in labels}
@@ -237,7 +237,7 @@ def _method_columns(results: RunArrays) -> list[Column]:
 
 
 def _feasible_texts(cell: Feasibility, runs: int, digits: int) -> tuple[str, list[tuple[str, str]]]:
-    """The main text of a cell feasibility first, and the lines below it."""
+    """The main text of a cell feasibility first, and the lines below it as (kind, text)."""
     if np.isnan(cell.rate):
         return "–", []
     if cell.rate == 0:

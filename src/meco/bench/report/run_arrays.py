@@ -157,7 +157,7 @@ class RunArrays:
         return stats.nan_min(self.score, (0, 2)), stats.nan_mean(first, (0, 2))
 
     def open_gap(self) -> np.ndarray:
-        """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]."""
+        """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]; nan without a curve."""
         return stats.share_of_gap(self.curves["score"], *self.anchors)
 
     def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -174,7 +174,7 @@ class RunArrays:
         return found[0][0, :length], np.stack([trace[1, :length] for trace in found])
 
     def best_design(self, m: int, p: int) -> tuple[RunRecord, np.ndarray] | None:
-        """The best run of contender m at case p, feasibility first, and its design; None without a run."""
+        """The best run of contender m at case p, feasibility first, and its design [D]; None without a run."""
         found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
         best = min(found, key=RunRecord.sort_key, default=None)
         return None if best is None else (best, read_design(best.x, self.cases[p].dim))

@@ -71,7 +71,7 @@ def compose_run_page(result: Any, title: str = "", author: str = "", notes: str 
 
 
 def _evidence_html(result: Any) -> str:
-    """What the starts of the search tell of the answer, and the other minima with their designs."""
+    """What the starts of the search tell of the answer, and the other minima with their designs, as HTML."""
     every, run = result.evaluations, result.run
     share = format_share(run.nfail / max(1, result.nfev))
     failed = f" {run.nfail} of {result.nfev} evaluations failed ({share})." if run.nfail else ""
@@ -105,7 +105,7 @@ def _evidence_html(result: Any) -> str:
 
 
 def _search_html(result: Any) -> str:
-    """Pictures of the run; what the method did is behind a fold."""
+    """Pictures of the run as HTML; what the method did is behind a fold."""
     drawn = (make_convergence_figure(result), make_violation_figure(result), _make_best_points_figure(result))
     inner = make_controls_figure(result)
     pictures = "".join(figure_html(figure) for figure in drawn if figure is not None)
@@ -114,6 +114,7 @@ def _search_html(result: Any) -> str:
 
 
 def _describe_starts(count: int) -> str:
+    """How often the search began, as a sentence."""
     return "The search began once." if count == 1 else f"The search began {count} times."
 
 
@@ -126,7 +127,7 @@ def _stack_bounds(result: Any) -> np.ndarray:
 
 
 def _make_point_table(result: Any) -> Table:
-    """The best point, and which of its variables are at a bound."""
+    """The best point as a table, and which of its variables are at a bound."""
     columns = [
         Column("Variable", head=True),
         Column("value"),
@@ -213,7 +214,7 @@ def _make_limit_table(result: Any) -> Table | None:
 
 
 def _sign_note(limit: Any) -> str:
-    """Which way an equality has to be moved for f to fall."""
+    """Which way an equality has to be moved for f to fall; "" for other limits."""
     if limit.kind != "equality":
         return ""
     return f"f falls where h may be {'above' if limit.multiplier > 0 else 'below'} 0"
@@ -238,7 +239,7 @@ def _make_provenance_table(result: Any) -> Table:
 
 
 def _make_best_points_figure(result: Any) -> Figure | None:
-    """The best points over the variables, each from its least to its most."""
+    """The best points over the variables, each from least to most; None for one variable, or where all failed."""
     every = result.evaluations
     if every.failed.all() or len(result.x) < 2:
         return None

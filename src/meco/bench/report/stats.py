@@ -17,11 +17,12 @@ TARGETS = 10.0 ** -np.linspace(0.0, 4.0, 41)  # shares of the first gap still op
 
 
 def _scipy_stats() -> Any:
+    """SciPy's statistics; MissingExtra where SciPy is not installed."""
     return load_extra("scipy.stats", "peers", "a significance test")
 
 
 def rank_first_axis(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1 along the first axis; equal values share the mean of their ranks. nan stays nan."""
+    """Ranks from 1 along the first axis: [n, ...]; equal values share the mean of theirs, nan stays nan."""
     values = np.asarray(values, dtype=np.float64)
     less = np.nansum(values[:, None] > values[None], axis=1)  # how many are smaller
     same = np.nansum(values[:, None] == values[None], axis=1)
@@ -39,7 +40,7 @@ def round_digits(values: np.ndarray) -> np.ndarray:
 
 
 def nan_mean(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
-    """Mean along axes of what is there; nan where nothing is."""
+    """Mean along axes of [...] of what is not nan; nan where nothing is left."""
     there = ~np.isnan(values)
     count = there.sum(axis=axis)
     with np.errstate(invalid="ignore"):
@@ -47,13 +48,13 @@ def nan_mean(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 
 
 def nan_min(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
-    """Least along axes of what is there; nan where nothing is."""
+    """Least along axes of [...] of what is not nan; nan where nothing is left."""
     least = np.where(np.isnan(values), np.inf, values).min(axis=axis)
     return np.where(np.isnan(values).all(axis=axis), np.nan, least)
 
 
 def nan_max(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
-    """Greatest along axes of what is there; nan where nothing is."""
+    """Greatest along axes of what is not nan; nan where nothing is left."""
     return -nan_min(-values, axis)
 
 
@@ -122,7 +123,7 @@ def friedman_test(table: np.ndarray) -> Friedman:
 
 
 def critical_difference(methods: int, problems: int, alpha: float = ALPHA) -> float:
-    """Nemenyi: average ranks further apart than this differ (q_alpha sqrt(M (M+1) / (6 P)))."""
+    """Nemenyi: average ranks further apart than this differ (q_alpha sqrt(M (M+1) / (6 P))). Needs SciPy."""
     q = _scipy_stats().studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * problems)))
 
@@ -157,7 +158,10 @@ def wilcoxon_p(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def rank_sum_p(a: np.ndarray, b: np.ndarray) -> float:
-    """p of the two-sided rank-sum test (Mann-Whitney) of two methods' runs [R] on one problem; 1 when all are equal."""
+    """p of the two-sided rank-sum test (Mann-Whitney) of two methods' runs [R] on one problem; 1 when all are equal.
+
+    nan is left out. Needs SciPy.
+    """
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     return 1.0 if np.unique([*a, *b]).size == 1 else float(_scipy_stats().mannwhitneyu(a, b).pvalue)
 
@@ -189,7 +193,10 @@ class WinTieLoss(NamedTuple):
 
 
 def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> WinTieLoss:
-    """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction; less wins."""
+    """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction; less wins.
+
+    Problems that one of them has no run on do not count. Needs SciPy.
+    """
     tallies = {"wins": 0, "ties": 0, "losses": 0}
     for a, b in zip(mine, other):
         if np.isnan(a).all() or np.isnan(b).all():

@@ -14,7 +14,7 @@ from meco.figures.table import Cell, Column, Table, format_number
 
 
 def make_trajectory_figure(results: RunArrays) -> Figure:
-    """The best run of each method on each mission, feasibility first."""
+    """The best run of each method on each mission, feasibility first; a panel for each mission, which is loaded."""
     from meco.problems.uav.mission import load_mission
 
     panels, rows = [], []

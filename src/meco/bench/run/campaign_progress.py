@@ -43,7 +43,7 @@ class CampaignProgress:
         return work / max(self.workers, 1)
 
     def set_workers(self, count: int) -> None:
-        """Tell how many there are now, by which the time left is guessed."""
+        """Set how many workers there are now, by which the time left is guessed."""
         self.workers = count
 
     def show(self, *, last: bool = False) -> None:

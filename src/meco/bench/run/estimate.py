@@ -24,6 +24,7 @@ class CostModel:
     """
 
     def __init__(self, contents: StoreContents | None = None) -> None:
+        """Learn from the runs of these contents that took time; without any, methods' records alone tell."""
         seen: dict[str, dict[int, list[float]]] = {}
         for run, record in (contents.runs if contents is not None else {}).items():
             if record.seconds > 0 and record.nfev > 0:
@@ -31,7 +32,7 @@ class CostModel:
         self._each = {method: {dim: median(v) for dim, v in dims.items()} for method, dims in seen.items()}
 
     def seconds(self, run: Run) -> float:
-        """What a run will take on one core."""
+        """Seconds that a run will take on one core, as stored runs of its method took or its record says."""
         known = self._each.get(run.method)
         if not known:
             return RunGroup((run,)).guessed_seconds

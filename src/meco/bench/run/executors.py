@@ -52,7 +52,7 @@ class RunExecutor:
         return 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Do a task now: the finished future of work(task); what it raises is raised here."""
+        """Do work(task) now: a future that is finished; what it raises is raised here."""
         future: Future = Future()
         future.set_result(work(task))
         return future
@@ -79,7 +79,7 @@ class ProcessExecutor(RunExecutor):
         return self.worker_count + 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Hand out a task; a pool that broke in between gives a future that failed, as a lost worker does."""
+        """Hand out work(task); a pool that broke in between gives a future that failed, as a lost worker does."""
         try:
             return self._pool.submit(work, task)
         except BrokenProcessPool as error:  # it broke between two tasks
@@ -125,6 +125,7 @@ class DaskExecutor(RunExecutor):
 
     @property
     def worker_count(self) -> int:
+        """Threads of the cluster now, 1 at least; Unreachable where the scheduler went away."""
         try:
             return max(1, sum(self._client.nthreads().values()))
         except (OSError, ValueError, TimeoutError) as error:  # a client that has been closed raises a ValueError

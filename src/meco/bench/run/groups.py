@@ -48,7 +48,7 @@ class RunGroup:
         return len(self.runs) * size * METHODS[self.method].cost_seconds
 
     def split_in_halves(self) -> tuple[RunGroup, RunGroup]:
-        """The same runs as two tasks."""
+        """The same runs, two at least, as two tasks."""
         middle = len(self.runs) // 2
         return replace(self, runs=self.runs[:middle]), replace(self, runs=self.runs[middle:])
 
@@ -90,7 +90,7 @@ def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, wor
 
 
 def _group_size(one: Run, fair: int) -> int:
-    """How many runs like this one a task holds."""
+    """How many runs like this one a task holds, at least 1; fair is the most by which no worker waits at the end."""
     if METHODS[one.method].lockstep:
         return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.case.dim, fair))
     return max(1, int(TASK_SECONDS / RunGroup((one,)).guessed_seconds))

@@ -51,7 +51,7 @@ def drop_unshown(contents: StoreContents) -> StoreContents:
 
 
 def _find_shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
-    """The runs that any of these views shows."""
+    """The runs of the contents that any of these views shows."""
     plans = (e for e in contents.experiments if not set(views).isdisjoint(e.report.views))
     wanted = {run for plan in plans for _, run in plan.wanted_runs()}
     return [run for run in contents.runs if run in wanted]
@@ -88,7 +88,7 @@ def _group_runs(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator
 
 
 def compress_store(content: bytes) -> bytes:
-    """A database as the file that is kept."""
+    """The bytes of a database as those of the file that is kept."""
     return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
 
 

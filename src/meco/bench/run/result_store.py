@@ -50,7 +50,7 @@ SCHEMA = (
 
 
 def read_results(folder: str | os.PathLike[str]) -> StoreContents:
-    """What a folder holds."""
+    """What a folder holds; InvalidInput without results, DamagedFile where they are damaged."""
     with ResultStore.open(folder) as store:
         return store.read_contents()
 
@@ -69,7 +69,10 @@ class ResultStore:
     """A database of results. open() gives that of a folder to read, open_campaign() to add to."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, lock: Lock | None = None) -> None:
-        """Over an open database, which is checked and, where it is not ours, closed."""
+        """Over an open database; where it is not a store of ours it is closed.
+
+        And InvalidInput or DamagedFile raised.
+        """
         self.path, self._db = path, db
         self._lock = lock  # of a campaign, released with the store
         try:
@@ -161,7 +164,7 @@ class ResultStore:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is written, or nothing."""
+        """Inside the block all of it is written, or nothing; an error of SQLite is raised in our words."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
@@ -215,7 +218,8 @@ class ResultStore:
     def merge(self, other: StoreContents) -> int:
         """Add the results of another folder to this one; the number of runs that are new.
 
-        A run that both have stays as it is here. Results of another version or platform are an error.
+        A run that both have stays as it is here. InvalidInput or MixedPlatforms for results of another version or
+        platform.
         """
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
@@ -239,7 +243,7 @@ class ResultStore:
     # -- reading -------------------------------------------------------------------------
 
     def read_contents(self) -> StoreContents:
-        """Everything at once, as a report wants it; every row is checked, and a damaged one is an error."""
+        """Everything at once, as a report wants it; every row is checked, DamagedFile for one that is damaged."""
         try:
             for (said,) in self._db.execute("PRAGMA quick_check(1)"):
                 if said != "ok":
@@ -251,11 +255,14 @@ class ResultStore:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
 
     def as_bytes(self) -> bytes:
-        """The whole database."""
+        """The whole database as the bytes of its file."""
         return self._db.serialize()
 
     def read_meta(self, name: str) -> str | None:
-        """A fact about the store by name: "format", or "meco", the version that wrote it; None for other names."""
+        """A fact about the store by name: "format", or "meco", the version that wrote it; None for other names.
+
+        DamagedFile for what is no text.
+        """
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         if found and not isinstance(found[0], str):
             raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
@@ -337,7 +344,10 @@ def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def _create_tables(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
-    """Make the tables of a store for results of a version; a file where that fails is removed."""
+    """Make the tables of a store for results of a version.
+
+    Where that fails the file is removed and StoreError raised.
+    """
     try:
         db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join(SCHEMA) + ";")
         db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", _to_storable(meco))])
@@ -357,7 +367,7 @@ def _to_storable(value: Any) -> Any:
 
 
 def _refuse_another_version(stored: str | None, folder: Path) -> None:
-    """Refuse to add to a folder whose results another version made."""
+    """InvalidInput for a folder whose results another version made."""
     if stored != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {stored}, and this is meco {__version__}: results of two versions "

@@ -112,7 +112,10 @@ class _Campaign:
             self.progress.show()
 
     def _hand_out(self, active: dict[Future, RunGroup]) -> None:
-        """Fill the free workers, one task at a time while a task is suspected of killing its worker."""
+        """Fill the free workers from what waits, one task at a time while a task is suspected of killing its worker.
+
+        active gets the future of each.
+        """
         room = 1 if self._suspects else self.workers.most_unfinished
         while len(active) < room and (self._suspects or self._waiting):
             task = (self._suspects or self._waiting).popleft()
@@ -136,7 +139,7 @@ class _Campaign:
         return True
 
     def _keep_outcome(self, task: RunGroup, outcome: GroupOutcome) -> None:
-        """Store the records of a task, halve one that failed, or give it up."""
+        """Store the records of a task; one that failed is halved and waits again, or is given up where it cannot be."""
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
             assert outcome.platform is not None, "workers say where they compute"
@@ -170,7 +173,7 @@ class _Campaign:
 
 
 def raise_when_stopped() -> contextlib.AbstractContextManager[None]:
-    """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
+    """A context in which Ctrl-C and SIGTERM both raise CampaignStopped, once."""
     return raise_on_signals(CampaignStopped)
 
 
