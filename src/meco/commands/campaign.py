@@ -39,7 +39,7 @@ def add_campaign_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_campaign_options(args: argparse.Namespace) -> None:
-    """Refuse numbers that make no sense before anything is written."""
+    """InvalidInput for numbers that make no sense, before anything is written."""
     if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
         raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
 
@@ -92,7 +92,7 @@ def _print_summary(summary: Summary, folder: str) -> None:
 
 
 def _write_report(folder: str) -> None:
-    """Write the report of a folder and say where it is."""
+    """Write the report of a folder and print where it is."""
     from meco.bench.report.campaign_report import write_campaign_report
 
     for line in write_campaign_report(folder).lines:

@@ -57,13 +57,13 @@ def _seconds_left(results: StoreContents, wanted: list[Run]) -> float | None:
 
 
 def _seconds_since_result(folder: Path) -> float | None:
-    """Seconds since a result was kept."""
+    """Seconds since a result was kept in the store; None without one."""
     store = folder / STORE_FILE
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
 
 
 def _describe_experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
-    """Each contender at each problem: runs made, and how they stand among the problems that all have begun."""
+    """Each contender at each problem, for JSON: runs made, and how they stand where all have begun."""
     found = RunArrays.from_store(results, experiment, dim)
     cases = list(dict.fromkeys(experiment.cases(dim)))
     place = {label: m for m, label in enumerate(found.labels)}

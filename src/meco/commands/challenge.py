@@ -65,7 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load or train the agents, judge them, write challenge.json and challenge.html, and print the table; 0."""
+    """Load or train the agents, judge them, write challenge.json and challenge.html, and print the table; 0.
+
+    InvalidInput for an agent that offers nothing, or options that make no sense.
+    """
     if args.train_seconds <= 0:
         raise InvalidInput(f"--train-seconds must be above 0; got {args.train_seconds}")
     began = time.monotonic()
@@ -211,13 +214,13 @@ def _make_result_table(found: dict[str, Any]) -> Table:
 
 
 def _lead_text(lead: dict[str, Any]) -> str:
-    """A lead with a mark where it is not chance."""
+    """A lead with a sign, marked by * where it is not chance."""
     mark = "" if lead["p"] is None or lead["p"] >= stats.ALPHA else "*"
     return f"{lead['mean']:+.3f}{mark}"
 
 
 def _table_texts(table: Table) -> list[list[str]]:
-    """A table as texts, heads first."""
+    """A table as rows of texts, heads first."""
     return [[column.label for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
 
 

@@ -40,7 +40,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
 
 
 def _is_file_path(text: str) -> bool:
-    """Whether a text is the path of a file."""
+    """Whether a text is the path of a file that is there; False for what cannot be a path."""
     try:
         return Path(text).is_file()
     except OSError:  # too long for a name

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _solve_story(
     problem: Problem, method: str, budget: int, args: argparse.Namespace, *, progress: bool = False
 ) -> tuple[Result, float]:
-    """One run, and its seconds."""
+    """One run and its seconds; the command's seed and limits are in args."""
     from meco.api import minimize
 
     begun = time.perf_counter()
@@ -99,7 +99,7 @@ def _solve_story(
 
 
 def _headline_text(problem: Problem, result: Result, seconds: float) -> str:
-    """What was reached beside what is known, in one line."""
+    """What was reached beside what is known, in one line; seconds are those of the run."""
     kept = "every constraint kept" if result.feasible else "not feasible"
     known = ""
     if problem.best_known is not None and result.feasible:
@@ -109,7 +109,7 @@ def _headline_text(problem: Problem, result: Result, seconds: float) -> str:
 
 
 def _compare_solvers(problem: Problem, ours: Result, seconds: float, others: list[tuple[Result, float]]) -> str:
-    """Solvers on the same budget, one line each."""
+    """A table in text of solvers on the same budget, one line each, ours first; seconds are those of the runs."""
     lines = [f"\n  {'same budget':<12} {'f':>12}  {'feasible':<22} {'seconds':>7}"]
     for result, spent in [(ours, seconds), *others]:
         kept = "yes" if result.feasible else f"no, over by {result.maxcv:.3g}"

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
-    """A row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers as Python writes them."""
+    """Write a head, and a row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers to the last bit."""
     writer = csv.writer(file, lineterminator="\n")
     names = log.constraint_names(inputs["tolerances"]["names"])
     variables = variables_from_inputs(inputs)
@@ -60,7 +60,10 @@ def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None
 
 
 def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
-    """x, by name where the variables have names, and the constraints as one field each; not finite becomes null."""
+    """Write a line of JSON for each evaluation: x, by name where the variables have names, and the constraints.
+
+    What is not finite becomes null.
+    """
     variables = variables_from_inputs(inputs)
     names, p = log.constraint_names(inputs["tolerances"]["names"]), log.counts[0]
     for head, e in _describe_calls(log, inputs):

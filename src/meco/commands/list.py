@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what there is of one kind, or of all but the generated problems."""
+    """Print what there is of one kind, or of all but the generated problems; 0. UnknownName for another kind."""
     if args.kind and args.kind not in KINDS:
         raise UnknownName("listing", args.kind, KINDS)
     found: dict[str, Any] = {

@@ -103,7 +103,10 @@ def _choose_distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
 
 
 def _sample_curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: np.ndarray) -> list[list[float | None]]:
-    """Evaluations, least feasible f so far (None before there is one) and least violation so far."""
+    """Rows (evaluations, least feasible f, least violation so far) at CURVE_POINTS of n > 0 calls.
+
+    None before there is one.
+    """
     best = np.minimum.accumulate(np.where(feasible, f, np.inf))
     least = np.minimum.accumulate(np.where(failed, np.inf, nu))
     at = np.unique(np.linspace(0, len(f) - 1, CURVE_POINTS).astype(int))
@@ -155,7 +158,7 @@ def _count_failures(fault: np.ndarray) -> dict[str, int]:
 
 
 def _read_latest_failures(folder: Path) -> list[str]:
-    """The latest failures in words; [] where none was kept or the file cannot be read."""
+    """The latest failures of a run folder in words; [] where none was kept or the file cannot be read."""
     try:
         lines = (
             read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-TOLD_FAILURES:]

@@ -150,7 +150,7 @@ def _parse_instance(text: str) -> str | int:
 
 
 def _solve_function(args: argparse.Namespace) -> int:
-    """One run on a function of a file, which is executed, or on a program; the exit code."""
+    """One run on a function of a file, which is executed, or on a program; the exit code. InvalidInput for --runs."""
     fun: FileFunction | Program
     if args.program is not None:
         calls = None if args.checkpoint is None else str(Path(args.checkpoint) / "calls")
@@ -232,13 +232,13 @@ def _read_tolerances(args: argparse.Namespace, problem: Problem | None) -> Toler
 
 
 def make_workers(options: dict[str, Any], batch: int | None = None, *, asynchronous: bool = False) -> Workers:
-    """Who calls the function, from call_options()."""
+    """Who calls the function, from call_options(): one process unless it says otherwise."""
     n = 1 if options["workers"] is None else options["workers"]
     return Workers(n, batch, asynchronous, options["timeout"], options["vectorized"])
 
 
 def make_stop(args: argparse.Namespace) -> Stop:
-    """What ends the run, from --target, --max-time and --stop."""
+    """What ends the run, from --target, --max-time and --stop; InvalidInput for numbers that make no sense."""
     return Stop(args.target_value, args.max_time, args.stop == "feasible", args.stop == "converged")
 
 
@@ -279,7 +279,7 @@ def _parse_variables(text: str | None, labels: Sequence[str], option: str) -> An
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     """Run a benchmark problem, side by side where the method can, print and draw the runs; the exit code.
 
-    A signal ends them where they are.
+    A signal ends them where they are. InvalidInput for options that make no sense.
     """
     if not 1 <= args.runs <= MOST_RUNS:
         raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
@@ -310,6 +310,7 @@ class RunsWatcher:
         self.stop, self.quiet, self.line = stop, quiet, ProgressLine(every=2.0, live_every=0.1)
 
     def __call__(self, evaluator: Evaluator) -> bool:
+        """Rewrite the line where that is due; whether the runs are to stop."""
         if not self.quiet and self.line.due:
             self.line.show(self._format_progress(evaluator, self.line.elapsed))
         return self.stop()
@@ -327,12 +328,12 @@ class RunsWatcher:
         )
 
     def close(self) -> None:
-        """Clear the line."""
+        """Clear the line on the terminal."""
         self.line.clear()
 
 
 def _summarise_run(r: Result) -> dict[str, Any]:
-    """A run as --json shows it."""
+    """A run as --json shows it, in types that JSON knows."""
     run = r.run
     return {
         "problem": run.problem, "method": run.method, "seed": run.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
@@ -341,7 +342,7 @@ def _summarise_run(r: Result) -> dict[str, Any]:
 
 
 def _best_result(results: list[Result]) -> Result:
-    """The best of several runs, feasibility first."""
+    """The best of several runs, at least one, feasibility first."""
     return min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
 
 
@@ -366,7 +367,7 @@ def _describe_runs(problem: Problem, results: list[Result]) -> str:
 
 
 def _constraints_at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValue]:
-    """Value, violation and tolerance of each constraint at a point."""
+    """Value, violation and tolerance of each constraint at a point x [D], by name."""
     _, g, h = problem.raw(x)
     names = problem.constraint_names or [
         *(f"g{i + 1}" for i in range(problem.n_ineq)),
@@ -379,7 +380,7 @@ def _constraints_at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValu
 
 
 def _draw_picture(path: str, target: str | None, x: np.ndarray, draw_curves: Callable[[str], Any]) -> None:
-    """Write the map of a mission with its route x; of any other target, what draw_curves(path) writes."""
+    """Write the map of a mission with its route x [18]; of any other target, what draw_curves(path) writes."""
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
         from meco.problems.uav.mission import load_mission
 

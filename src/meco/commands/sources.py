@@ -21,7 +21,10 @@ class FileFunction:
     """A function of a Python file, as in "problem.py:fun", or a meco.Problem in it."""
 
     def __init__(self, path: str, name: str) -> None:
-        """Execute the file; `source` is what run.json keeps and open_source() reads. Neither may be missing."""
+        """Execute the file; `source` is what run.json keeps and open_source() reads.
+
+        InvalidInput or UnknownName where the file or the function is missing.
+        """
         file = Path(path).absolute()
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")
@@ -51,7 +54,7 @@ class FileFunction:
         return getattr(self.module, "cheap", None)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing: a file that was executed holds nothing open."""
 
 
 class Benchmark:
@@ -71,11 +74,11 @@ class Benchmark:
 
     @property
     def cheap(self) -> Any:
-        """None of a benchmark's constraints is taken for cheap."""
+        """None: no constraint of a benchmark is taken for cheap."""
         return None
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing: a problem holds nothing open."""
 
 
 class Program(Command):
@@ -89,7 +92,10 @@ class Program(Command):
 
 
 def find_cheap(text: str | None, fun: FileFunction | Benchmark | Program) -> Any:
-    """Cheap constraints that a text names, "fits,clears" of the function's file or "other.py:fits"; else the file's."""
+    """Cheap constraints that a text names, "fits,clears" of the function's file or "other.py:fits"; else the file's.
+
+    InvalidInput where one is not there.
+    """
     if text is None:
         return fun.cheap
     found = {}
@@ -150,5 +156,5 @@ def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark |
 
 
 def mission_digest(target: str) -> str | None:
-    """What names the version of a mission file; none for a problem of the library."""
+    """The digest of a mission file, which names its version; None for a problem of the library."""
     return file_digest(target) if target.lower().endswith(".json") else None

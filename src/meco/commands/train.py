@@ -113,12 +113,15 @@ def _check_batch_options(args: argparse.Namespace) -> None:
 
 
 def _make_stop_check(signalled: Callable[[], bool], end: float) -> Callable[[], bool]:
-    """Whether a signal came, or the clock is past its end."""
+    """A function that tells whether a signal came, or the clock (monotonic) is past its end."""
     return lambda: signalled() or time.monotonic() >= end
 
 
 def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
-    """The trainings that the options ask for; unknown names and values that cannot be are errors."""
+    """The trainings that the options ask for; unknown names and values that cannot be are errors.
+
+    Clears args.only where --select chooses among seeds.
+    """
     make = _find_preset(args)
     if args.select and args.only is not None:  # names of what is kept, whatever the seed
         wanted, args.only = args.only, None
@@ -132,7 +135,7 @@ def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
 
 
 def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
-    """What makes the trainings of a seed: a preset, or what the options describe."""
+    """What makes the trainings of a seed: a preset, or what the options describe; InvalidInput for both at once."""
     if args.preset:
         given = [f"--{name.replace('_', '-')}" for name in TASK_OPTIONS if getattr(args, name) is not None]
         if given:
@@ -276,7 +279,7 @@ class TrainingLine:
             self._line.show(self.format_status(status))
 
     def format_status(self, status: Any) -> str:
-        """Share done, mean return and loss of the round, the actions taken as bars, time left."""
+        """Share done, mean return and loss of the round, the actions taken as bars, time left, in one line."""
         many = status.outcomes
         counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
         bars = "".join(self.BARS[-(-c * 8 // max(1, *counts))] for c in counts)
@@ -298,17 +301,17 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_seeds(text: str) -> tuple[int, ...]:
-    """The numbers in "1,2,3"."""
+    """The numbers in "1,2,3"; ValueError for other text."""
     return tuple(int(part) for part in _parse_names(text))
 
 
 def read_settings(args: argparse.Namespace) -> dict[str, str]:
-    """What --set gives, by name."""
+    """What --set gives, texts by name; InvalidInput for one without "="."""
     return dict(_parse_setting(text) for text in args.set)
 
 
 def _parse_setting(text: str) -> tuple[str, str]:
-    """Name and value of one --set NAME=VALUE."""
+    """Name and value of one --set NAME=VALUE, both text; InvalidInput without "="."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--set takes NAME=VALUE; got {text!r}")

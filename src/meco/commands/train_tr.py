@@ -24,7 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and write a policy for each seed, whose names say which where there are several; 0 or EXIT_STOPPED."""
+    """Train and write a policy for each seed, whose names say which where there are several; 0 or EXIT_STOPPED.
+
+    InvalidInput for less than one process.
+    """
     if args.processes < 1:
         raise InvalidInput(f"--processes must be at least 1; got {args.processes}")
     end = None if args.seconds is None else time.monotonic() + args.seconds

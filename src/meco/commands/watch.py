@@ -63,6 +63,7 @@ class PageServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, page: Callable[..., Page]) -> None:
+        """Listen on a port of this machine alone, 0 for any free one; page makes the handler of a request."""
         self._open: dict[Any, None] = {}  # sockets, the oldest first
         self._changing = threading.Lock()
         super().__init__((LOCAL_HOST, port), page)
@@ -79,7 +80,7 @@ class PageServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another."""
+        """Answer in this thread, then make room for another request."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -87,7 +88,7 @@ class PageServer(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that went away is no event."""
+        """Nothing: a client that went away is no event."""
 
 
 def make_server(folder: Path, port: int = 0) -> PageServer:
@@ -108,6 +109,7 @@ class Follower:
     """
 
     def __init__(self, folder: Path, read_status: Callable[[Path], dict[str, Any]]) -> None:
+        """Nothing is read before the first call; read_status(folder) gives a state for JSON."""
         self.folder, self._read_status = folder, read_status
         self._reading = threading.Lock()
         self._cached: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
@@ -124,7 +126,7 @@ class Follower:
 
 
 def _file_stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """What differs once a file of a folder was written; one that has just gone is not there."""
+    """Time of change (ns) and size of each file of a folder, by name; one that has just gone is left out."""
     found = {}
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
@@ -174,7 +176,7 @@ class Page(BaseHTTPRequestHandler):
         return self._send(status, "application/json", json.dumps(found, allow_nan=False).encode())
 
     def _send(self, status: int, kind: str, content: bytes) -> None:
-        """One whole answer, never cached."""
+        """Send one whole answer, never cached."""
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
@@ -185,4 +187,4 @@ class Page(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet: the terminal is the run's."""
+        """Nothing: the terminal is the run's."""
