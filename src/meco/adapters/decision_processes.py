@@ -43,7 +43,10 @@ class DecisionProcess(ABC):
         """For so many environments in lockstep."""
 
     def draw_run(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
-        """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone."""
+        """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone.
+
+        InvalidInput where it is not like the others.
+        """
         chosen = self.problems[int(generator.integers(len(self.problems)))]
         seed = int(generator.integers(2**62))
         if wanted is None:
@@ -56,7 +59,7 @@ class DecisionProcess(ABC):
         return problem, seed
 
     def _find_problem(self, name: str, dim: int) -> Problem:
-        """A problem of this environment by name, or any other as get_problem knows it."""
+        """A problem of this environment by name, or any other as get_problem knows it; UnknownName for others."""
         listed = next((problem for problem in self.problems if problem.name == name), None)
         return listed or get_problem(name, dim if find_problem_module(name)[0].scalable else None)
 
@@ -66,18 +69,18 @@ class DecisionProcess(ABC):
 
     @abstractmethod
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Actions of the runs as the episode takes them."""
+        """Actions of the runs [B, ...], as an environment gets them, as the episode takes them."""
 
     @abstractmethod
     def run_info(self, episode: Any) -> dict[str, np.ndarray]:
-        """Information on every run beside its observation."""
+        """Information on every run beside its observation, [B, ...] by name."""
 
     @abstractmethod
     def _describe_progress(self, known: dict[str, Any]) -> str:
         """What of the information on a run belongs to this process alone, in words."""
 
     def describe(self, episode: Any) -> str:
-        """The state of the first run, in a line."""
+        """The state of the first run in a line: problem, evaluations, progress and least f + nu."""
         known = {name: values[0] for name, values in self.run_info(episode).items()}
         return (
             f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
@@ -85,10 +88,10 @@ class DecisionProcess(ABC):
         )
 
     def remember_outcome(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
-        """Remember what an ended episode reached, where the reward asks for it."""
+        """Remember what an ended episode reached, where the reward asks for it; nothing here."""
 
     def forget_outcomes(self, environment: int) -> None:  # noqa: B027
-        """Begin again as if nothing had been remembered, so that a seeded environment repeats itself."""
+        """Forget what this environment remembered, so that a seeded one repeats itself; nothing here."""
 
 
 class RelaxationProcess(DecisionProcess):
@@ -125,7 +128,7 @@ class RelaxationProcess(DecisionProcess):
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Indices of the grid as values of the action."""
+        """Indices [B] of the grid as values [B] of the action."""
         return self._settings["decoder"].grid[actions.astype(int)]
 
     def remember_outcome(self, episode: Episode) -> None:
@@ -143,7 +146,10 @@ class RelaxationProcess(DecisionProcess):
         return f"f {known['f_best']:.6g}  mean violation {violation:.3g}  allowed {allowed:.3g}"
 
     def run_info(self, episode: Episode) -> dict[str, np.ndarray]:
-        """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
+        """Problem, evaluations, allowances, best objective, nu-bar and least f + nu so far of each run, [B.
+
+        ...] by name.
+        """
         return {
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),
@@ -185,7 +191,7 @@ class TrustRegionProcess(DecisionProcess):
         return TrustRegionEpisode(list(problems), seeds, self._budget)
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Values of theta and share, or indices of their combinations."""
+        """Values [B, 2] of theta and share, or indices [B] of their combinations, in the episode's type."""
         return actions.astype(np.float64 if self.choices is None else int)
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
@@ -193,7 +199,7 @@ class TrustRegionProcess(DecisionProcess):
         return f"quantile {known['quantile']:.3f}"
 
     def run_info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
-        """Per run: problem, evaluations, quantile so far, least f + nu."""
+        """Problem, evaluations, quantile so far and least f + nu of each run, [B] by name."""
         return {
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),

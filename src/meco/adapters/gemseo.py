@@ -70,7 +70,10 @@ class MecoLibrary(BaseOptimizationLibrary[MecoSettings]):
         self.found: Result | None = None
 
     def _run(self, problem: Any) -> tuple[str, int]:
-        """Search from the present values; GEMSEO's own criteria may end it before."""
+        """Search from the present values; GEMSEO's own criteria may end it before. Gives message and status.
+
+        Sets found, and turns off the problem's stop_if_nan: a value that is no number is a failed evaluation.
+        """
         settings = self._settings
         start, low, high = get_value_and_bounds(problem.design_space, settings.normalize_design_space)
         integer = _find_integers(problem.design_space)
@@ -91,7 +94,10 @@ class MecoLibrary(BaseOptimizationLibrary[MecoSettings]):
 
 
 def _evaluate(problem: Any, x: np.ndarray) -> dict[str, Any]:
-    """Objective and constraints at a point; GEMSEO's inequalities are at most 0, as ours."""
+    """Objective and constraints at x [D] as {"f", "g", "h"}; GEMSEO's inequalities are at most 0, as ours.
+
+    FunctionIsNan is a failed evaluation; GEMSEO's other stops leave the run.
+    """
     found: dict[str, Any] = {"g": [], "h": []}
     try:
         found["f"] = float(np.ravel(np.real(problem.objective.evaluate(x)))[0])

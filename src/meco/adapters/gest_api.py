@@ -61,7 +61,7 @@ class Axis(NamedTuple):
         return float(np.argmin(np.abs(np.array(self.values, dtype=np.float64) - float(value))))
 
     def _place_of_word(self, value: Any) -> float:
-        """The place of a category, which may have gone through a file as text."""
+        """The place of a category, which may have gone through a file as text; InvalidInput for another word."""
         for place, word in enumerate(self.values):
             if word == value or str(word) == str(value):
                 return float(place)
@@ -115,7 +115,7 @@ class MecoGenerator(Generator):
         self._reset()
 
     def _reset(self) -> None:
-        """As if nothing had been suggested or ingested."""
+        """Forget everything that was suggested or ingested."""
         self._optimizer: Optimizer | None = None
         names = tuple(axis.name for axis in self._axes)
         self._variables = Variables(tuple(axis.variable for axis in self._axes), names)
@@ -139,7 +139,7 @@ class MecoGenerator(Generator):
             getattr(self, name)(given)
 
     def _validate_vocs(self, vocs: VOCS) -> None:
-        """Refuse what no search of ours can do."""
+        """InvalidInput for what no search of ours can do."""
         if len(vocs.objectives) != 1:
             raise InvalidInput(f"MeCO minimises or maximises one objective; VOCS has {list(vocs.objectives)}")
         for name, kind in vocs.objectives.items():
@@ -156,7 +156,11 @@ class MecoGenerator(Generator):
         return None if self._optimizer is None else self._optimizer.result
 
     def suggest(self, num_points: int | None = None) -> list[dict[str, Any]]:
-        """So many points by name, with the constants; a number that the search chooses where none is given."""
+        """So many points by name, with the constants; a number that the search chooses where none is given.
+
+        Begins a search, or a further one where the plan is spent; ValueError where points outstanding must be
+        ingested first.
+        """
         self._events.append(("suggest", num_points))
         found: list[np.ndarray] = []
         while not found or (num_points is not None and len(found) < num_points):
@@ -176,7 +180,7 @@ class MecoGenerator(Generator):
         return [self._as_dict(x) for x in found]
 
     def ingest(self, results: list[dict[str, Any]]) -> None:
-        """Values of points, in any order."""
+        """Learn from values of points by name, in any order; what lacks values is a failed or partial answer."""
         results = [dict(result) for result in results]
         self._events.append(("ingest", results))
         for result in results:
@@ -197,10 +201,10 @@ class MecoGenerator(Generator):
                 self._unheard = []
 
     def finalize(self) -> None:
-        """Nothing runs in the background."""
+        """Nothing: nothing runs in the background."""
 
     def _find_search(self) -> Optimizer:
-        """The search at hand, or the first one."""
+        """The search at hand; the first time it is begun."""
         if self._optimizer is None:
             self._optimizer = self._begin_search()
         return self._optimizer
@@ -248,26 +252,26 @@ class MecoGenerator(Generator):
         return {name: constant.value for name, constant in self.vocs.constants.items()}
 
     def _as_dict(self, x: np.ndarray) -> dict[str, Any]:
-        """A point as the simulation gets it."""
+        """A point x [D] as the simulation gets it, by name, with the constants."""
         point = {axis.name: axis.to_value(v) for axis, v in zip(self._axes, x.tolist())}
         return point | self._constants()
 
     def _as_point(self, given: Mapping[str, Any]) -> list[float]:
-        """A point of ours, from one by name."""
+        """A point of ours, [D] as a list, from one by name; InvalidInput where a variable is missing."""
         try:
             return [axis.from_value(given[axis.name]) for axis in self._axes]
         except KeyError as error:
             raise InvalidInput(f"a point needs every variable; {error} is missing") from error
 
     def _read_result(self, result: Mapping[str, Any]) -> PriorEvaluations:
-        """A result as one point; nan for what is missing."""
+        """A result as one point, f with the sign of the search; nan for what is missing."""
         f = self._sign * _read_value(result, self._objective)
         g = [sign * (_read_value(result, name) - bound) for name, sign, bound in self._sides]
         x = np.array([self._as_point(result)])
         return PriorEvaluations(x, np.array([f]), np.array([g]).reshape(1, -1), np.zeros((1, 0)))
 
     def _find_pending(self, search: Optimizer, x: np.ndarray) -> np.ndarray | None:
-        """The outstanding point that this is, or None."""
+        """The outstanding point [1, D] that x [D] is but for rounding; None where it is none."""
         pending = search.pending
         if not len(pending):
             return None
@@ -278,7 +282,7 @@ class MecoGenerator(Generator):
 
 
 def _read_value(result: Mapping[str, Any], name: str) -> float:
-    """A value of a result; nan where there is none."""
+    """A value of a result by name; nan where there is none, or it is no number."""
     value = result.get(name)
     try:
         return math.nan if value is None else float(np.asarray(value).item())
@@ -287,7 +291,7 @@ def _read_value(result: Mapping[str, Any], name: str) -> float:
 
 
 def _read_variable(name: str, given: Any) -> Axis:
-    """A variable of VOCS as one of ours, or an error that names it."""
+    """A variable of VOCS as one of ours; InvalidInput names one that cannot be searched."""
     if isinstance(given, ContextualVariable):
         raise InvalidInput(f"variable {name!r} is contextual: it is observed and cannot be searched")
     if isinstance(given, DiscreteVariable):
@@ -306,7 +310,7 @@ def _read_variable(name: str, given: Any) -> Axis:
 
 
 def _read_constraint(name: str, given: Any) -> list[tuple[str, float, float]]:
-    """Sides (name, sign, bound) of a constraint: sign * (value - bound) <= 0."""
+    """Sides (name, sign, bound) of a constraint: sign * (value - bound) <= 0; InvalidInput for other kinds."""
     if isinstance(given, LessThanConstraint):
         return [(name, 1.0, given.value)]
     if isinstance(given, GreaterThanConstraint):

@@ -30,13 +30,13 @@ class NamedCheap:
         return {name: partial(self._values_of_name, name) for name in self.names}
 
     def values(self, given: Any) -> list[float]:
-        """All values at a point, in the order of the names."""
+        """All values at a point, in the order of the names; raises what the function raises."""
         said = self.fun(given)
         parts = [said] if self.names is None else [said[name] for name in self.names]
         return [value for part in parts for value in np.ravel(part).astype(np.float64).tolist()]
 
     def _values_of_name(self, name: str, given: Any) -> list[float]:
-        """The values of one name."""
+        """The values of one name at a point; KeyError where the answer lacks it."""
         found: list[float] = np.ravel(self.fun(given)[name]).astype(np.float64).tolist()
         return found
 

@@ -37,7 +37,7 @@ class Limit(NamedTuple):
     weight: np.ndarray  # sign and scale of the difference
 
     def differences(self, values: np.ndarray) -> dict[str, float]:
-        """By how much each value is beyond this side, by name."""
+        """By how much each of these elements of values [n] is beyond this side, by name; at most 0 inside."""
         found = self.weight * (np.ravel(values)[self.elements] - self.bound)
         return dict(zip(self.names, found.tolist()))
 
@@ -70,7 +70,7 @@ class MecoDriver(Driver):
         self._sizes: dict[str, int] = {}  # of the design variables, which OpenMDAO gives to continuous ones alone
 
     def _declare_options(self) -> None:
-        """Options of the search; each is checked by what takes it."""
+        """Declare the options of the search with OpenMDAO; each is checked by what takes it."""
         self.options.declare("budget", default=None, desc="runs of the model; 50 for each variable unless given")
         self.options.declare("seed", default=None, desc="a whole number; drawn and recorded unless given")
         self.options.declare("method", default=DEFAULT, desc="a name of meco.METHODS, or meco.Method(name, ...)")
@@ -107,7 +107,10 @@ class MecoDriver(Driver):
         return not self.found.success
 
     def _read_design_variables(self) -> tuple[Variables, np.ndarray]:
-        """The design variables, element by element, in their own units; and the values that they have."""
+        """The design variables, element by element, in their own units; and the values [D] that they have.
+
+        InvalidInput where they cannot be searched.
+        """
         each, start = [], []
         values = self.get_design_var_values(driver_scaling=False)
         for name, meta in self._designvars.items():
@@ -129,7 +132,7 @@ class MecoDriver(Driver):
         return Variables(tuple(each)), np.array(start)
 
     def _read_constraints(self) -> tuple[list[Limit], list[Limit]]:
-        """Equalities, and the finite sides of inequalities."""
+        """Equalities, and the finite sides of inequalities; InvalidInput unless there is one objective, a number."""
         objective = [(name, meta["size"]) for name, meta in self._objs.items()]
         if len(objective) != 1 or objective[0][1] != 1:
             raise InvalidInput(f"MeCO minimises one number; the model has the objectives {objective} (name, size)")
@@ -147,7 +150,7 @@ class MecoDriver(Driver):
         return equal, sides
 
     def _split_design(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """A design by the names of its variables, discrete ones as integers."""
+        """A design x [D] by the names of its variables, an array [size] each; discrete ones as integers."""
         design, at = {}, 0
         for name in self._designvars:
             value = x[at : at + self._sizes[name]]
@@ -156,12 +159,15 @@ class MecoDriver(Driver):
         return design
 
     def _set_design(self, x: np.ndarray) -> None:
-        """Put a design into the model."""
+        """Put a design x [D], in the units of the design variables, into the model."""
         for name, value in self._split_design(x).items():
             self._set_design_var(name, value, units=self._designvars[name]["units"])
 
     def _run_model(self) -> None:
-        """Run the model as a case of the recorder; a failed one is recorded as such and leaves no trace behind."""
+        """Run the model as a case of the recorder.
+
+        One that failed is recorded as such, undone, and its error raised.
+        """
         outputs = self._problem().model._outputs
         failure: AnalysisError | None = None
         with RecordingDebugging(self._get_name(), self.iter_count, self):
@@ -179,7 +185,10 @@ class MecoDriver(Driver):
         raise failure
 
     def _evaluate(self, x: np.ndarray, sides: list[Limit], equal: list[Limit]) -> Mapping[str, Any]:
-        """One call of the model: objective and constraints as the search takes them."""
+        """One call of the model at x [D]: f, g and h by name, as the search takes them.
+
+        AnalysisError is a failed evaluation; other errors leave the run.
+        """
         try:
             self._set_design(x)
             self._run_model()
@@ -195,7 +204,7 @@ class MecoDriver(Driver):
         return found
 
     def _run_at_answer(self, found: Result) -> None:
-        """Leave the model at the best design, as the last case."""
+        """Run the model at the best design, as the last case; a warning where no run succeeded."""
         if found.evaluations is None or found.evaluations.failed.all():
             warn_user("no run of the model succeeded: the model stands at no design")
             return
@@ -210,7 +219,7 @@ class MecoDriver(Driver):
 
 
 def _read_ends(given: Any, size: int) -> np.ndarray:
-    """Ends of a variable or constraint for each element; infinite where there is none."""
+    """Ends of a variable or constraint for each element [size]; infinite where there is none."""
     if given is None:
         return np.full(size, np.inf)
     ends = np.broadcast_to(np.ravel(np.asarray(given, dtype=np.float64)), (size,))

@@ -50,7 +50,7 @@ class Meco(Algorithm):
     convergence_constraint_tol: float = INEQ_TOL
 
     def _solve_internal_problem(self, problem: Any, x0: np.ndarray) -> InternalOptimizeResult:
-        """Search in optimagic's internal parameters, from its start."""
+        """Search in optimagic's internal parameters from x0 [D]; InvalidInput without finite bounds."""
         low, high = problem.bounds.lower, problem.bounds.upper
         if low is None or high is None:
             raise InvalidInput("MeCO searches inside a box: bounds=om.Bounds(lower=..., upper=...) for every parameter")

@@ -80,7 +80,7 @@ def make_box(x0: np.ndarray, xl: np.ndarray | None, xu: np.ndarray | None) -> tu
 
 
 def _linear_excess(matrix: np.ndarray | None, side: np.ndarray | None, x: np.ndarray) -> list[float]:
-    """A x - b of linear constraints; nothing without any."""
+    """A x - b of linear constraints as a list; [] without any."""
     if matrix is None or side is None or not np.size(side):
         return []
     return (np.asarray(matrix) @ x - np.asarray(side)).tolist()

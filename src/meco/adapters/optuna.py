@@ -39,7 +39,7 @@ class StudySearch:
         self.asked: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
     def learn_trial(self, number: int, known: PriorEvaluations) -> None:
-        """Tell the value of an own point, or let the search learn from one that another proposed."""
+        """Tell the value of an own point, or let a search that has begun learn from one that another proposed."""
         search, x = self.optimizer, self.asked.pop(number, None)
         if x is not None:
             search.tell(x, known.f, known.g)
@@ -96,7 +96,10 @@ class MecoSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """A point for a trial: running searches learn of what has ended, then one is asked or begun."""
+        """A point for a trial by name: running searches learn of what has ended, then one is asked or begun.
+
+        {} for the first trials, which sample_independent() answers.
+        """
         self._raise_error_if_multi_objective(study)
         trials = study.get_trials(deepcopy=False)
         complete = [t for t in trials if t.state == TrialState.COMPLETE]
@@ -117,7 +120,7 @@ class MecoSampler(BaseSampler):
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
     def _ask_running(self) -> tuple[StudySearch, np.ndarray] | None:
-        """A point of a search that has one to give."""
+        """A running search with a point [1, D] of it; None where none has one to give. Ended searches are dropped."""
         self._searches = [search for search in self._searches if not search.optimizer.done]
         for search in self._searches:
             if len(x := search.optimizer.ask(1)):
@@ -132,7 +135,7 @@ class MecoSampler(BaseSampler):
         constraints: tuple[str, ...],
         ended: dict[int, PriorEvaluations],
     ) -> tuple[StudySearch, np.ndarray]:
-        """A point of a new search that knows the finished trials; beside others it begins elsewhere."""
+        """A new search that knows the finished trials, and a point [1, D] of it; beside others it begins elsewhere."""
         box = np.array([(axis.low, axis.high) for axis in axes.values()], dtype=np.float64)
         integer = np.array([axis.integer for axis in axes.values()])
         good = {number: k for number, k in ended.items() if all(np.isfinite(part).all() for part in k)}

@@ -28,7 +28,7 @@ class SearchedParameter(NamedTuple):
 
     @classmethod
     def of(cls, d: Any) -> SearchedParameter:
-        """The variable behind a distribution."""
+        """The variable behind a distribution of Optuna, one of SEARCHED."""
         if isinstance(d, CategoricalDistribution):
             last = len(d.choices) - 1
             return cls(0, last, True, lambda x: d.choices[round(x)], lambda v: d.to_internal_repr(v), len(d.choices))
@@ -69,7 +69,7 @@ class SearchedParameter(NamedTuple):
 
 
 def trial_constraints(trial: FrozenTrial) -> dict[str, float]:
-    """Constraint values by name; Optuna 4 keeps them as a list."""
+    """Constraint values of a trial by name, {} without any; Optuna 4 keeps them as a list."""
     named = getattr(trial, "constraints", None)
     listed = trial.system_attrs.get("constraints") or ()
     return {str(i): c for i, c in enumerate(listed)} if named is None else named

@@ -18,7 +18,7 @@ def leave_run(error: BaseException) -> RunLeft:
 
 
 def run_and_leave(run: Callable[[], T]) -> T:
-    """What run() gives; an error that left it is raised as itself."""
+    """What run() gives; an error that leave_run() carried out of it is raised as itself."""
     try:
         return run()
     except RunLeft as left:

@@ -54,7 +54,7 @@ class MeCO(Algorithm):
         return vars(self) | {"search": None}
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
-        """Make the search for a problem, within the termination's evaluations."""
+        """Make the search for a problem, within the termination's evaluations; InvalidInput for several objectives."""
         if problem.n_obj != 1:
             raise InvalidInput(f"{type(problem).__name__} has {problem.n_obj} objectives; MeCO minimises one")
         lower, upper, whole = read_pymoo_bounds(problem)
@@ -81,7 +81,7 @@ class MeCO(Algorithm):
         return self._infill()
 
     def _infill(self) -> Population:
-        """All candidates that can be evaluated now, side by side if the problem does so."""
+        """All candidates that can be evaluated now, side by side if the problem does so; empty where none is left."""
         self.asked = self.search.ask()
         return Population.new(X=to_pymoo_points(self.problem, self.asked))
 
@@ -90,7 +90,7 @@ class MeCO(Algorithm):
         self._advance(infills)
 
     def _advance(self, infills: Any = None, **kwargs: Any) -> None:
-        """Tell the values; what pymoo sees as the population is the best point and the latest ones."""
+        """Tell the values of the candidates; the population is then the best point and the latest ones."""
         f, g, h = infills.get("F", "G", "H")
         self.search.tell(self.asked, f[:, 0], g, h)
         usable = infills[np.isfinite(np.concatenate([f, g, h], axis=1)).all(axis=1)]  # nan would win in pymoo's order
@@ -111,7 +111,7 @@ def _make_variables(problem: Any, numbers: Variables) -> Variables:
 
 
 def _split_sampling(problem: Any, sampling: Any) -> tuple[Any, Any]:
-    """Points to try, and points that are known with their values, from an array or a population."""
+    """Points to try, and points known with their values (x, f, g, h); None where there are none of a kind."""
     if sampling is None or not isinstance(sampling, Population):
         return sampling, None
     x = from_pymoo_points(problem, [p.X for p in sampling])

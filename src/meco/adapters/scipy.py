@@ -78,7 +78,10 @@ def scipy_method(
 
 
 def read_bounds(bounds: Any, dim: int) -> np.ndarray:
-    """Bounds in any of SciPy's forms as an array [D, 2]; None, for one end or for all, is no limit."""
+    """Bounds in any of SciPy's forms as an array [D, 2]; None, for one end or for all, is no limit.
+
+    InvalidInput where they are not as many as the variables.
+    """
     if bounds is None:
         return np.tile([-np.inf, np.inf], (dim, 1))
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
