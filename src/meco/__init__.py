@@ -73,6 +73,7 @@ __all__ = ["__version__", *_HOMES]
 if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name for one of ours
 
     def __getattr__(name: str) -> _typing.Any:
+        """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
             return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
         raise AttributeError(f"module 'meco' has no attribute {name!r}")

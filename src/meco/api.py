@@ -143,7 +143,10 @@ def minimize(
 def _fill_defaults_from_folder(
     saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any
 ) -> tuple[dict[str, Any], Workers, Any]:
-    """What is asked for, workers and on_error: what a resumed run recorded wherever the caller left the default."""
+    """What is asked for, workers and on_error: what a resumed run recorded wherever the caller left the default.
+
+    As given where the folder holds no run.
+    """
     before, asked = read_recorded_inputs(saved.folder), dict(asked)
     if not before:
         return asked, pool, on_error
@@ -162,7 +165,7 @@ def _fill_defaults_from_folder(
 
 
 def _read_separate_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """Constraints that were given beside the function; their module is loaded only where there are any."""
+    """Constraints that were given beside the function, () for none; their module is loaded only where there are any."""
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
         return ()
     from meco.run.constraints import read_constraints
@@ -171,7 +174,7 @@ def _read_separate_constraints(constraints: Any, variables: Variables) -> tuple[
 
 
 def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """Constraints that cost nothing; their module is loaded only where there are any."""
+    """Constraints that cost nothing, () for none; their module is loaded only where there are any."""
     if cheap is None:
         return ()
     from meco.run.cheap_constraints import read_cheap
@@ -180,7 +183,7 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
 
 
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
-    """Where the function is called: here, or wherever the workers are."""
+    """Where the function is called: here, or wherever the workers are. Starts no process yet."""
     if pool.n == 1 and pool.timeout is None and not getattr(call.fun, "isolated", False):
         return SerialBackend(call)
     from meco.run.calling.backends import choose_backend
@@ -189,7 +192,7 @@ def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
 
 
 def _find_async_session_class(request: Request, backend: Backend) -> type[Session]:
-    """The session of asynchronous runs, where the workers can be given one point at a time."""
+    """The session of asynchronous runs; InvalidInput where method or workers cannot take one point at a time."""
     from meco.run.async_search import check_asynchronous
     from meco.run.async_session import AsyncSession
 

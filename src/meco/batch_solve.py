@@ -65,7 +65,7 @@ def solve(
 
 
 def _group_lockstep(record: MethodRecord, problems: Sequence[Problem]) -> list[list[int]]:
-    """Which runs go in lockstep: all, those of equal p and q where functions are modelled, or none."""
+    """Numbers of runs that go in lockstep: all, or those of equal p and q, or one each, as the method's record says."""
     if not record.lockstep:
         return [[i] for i in range(len(problems))]
     alike: dict[Any, list[int]] = {}
@@ -75,7 +75,7 @@ def _group_lockstep(record: MethodRecord, problems: Sequence[Problem]) -> list[l
 
 
 def _options_of_runs(options: dict[str, Any], rows: list[int], runs: int) -> dict[str, Any]:
-    """The options of some of the runs; only a list of policies differs from run to run."""
+    """The options of the runs with these numbers; only a list of as many policies as runs differs from run to run."""
     policies = options.get("policy")
     if not isinstance(policies, (list, tuple)) or len(policies) != runs:
         return options
@@ -83,7 +83,7 @@ def _options_of_runs(options: dict[str, Any], rows: list[int], runs: int) -> dic
 
 
 def _read_problems(problem: Any, runs: int) -> list[Problem]:
-    """The problem of each run, from one for all or a list, as objects or names."""
+    """The problem of each run, from one for all or a list, as objects or names; InvalidInput for others."""
     problem = from_pymoo(problem) if is_pymoo(problem) else problem
     given = [problem] * runs if isinstance(problem, (Problem, str)) else problem
     if not isinstance(given, Sequence):
@@ -106,7 +106,7 @@ def _read_problems(problem: Any, runs: int) -> list[Problem]:
 
 
 def _read_integers(name: str, values: Any) -> list[int]:
-    """Whole numbers, or an error that names what they were given for."""
+    """Whole numbers as a list; InvalidInput, with the name of what they were given for, for others."""
     try:
         return [operator.index(v) for v in values]
     except TypeError as error:
@@ -122,7 +122,10 @@ def run_batch(
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
 ) -> Sequence[Result]:
-    """Results of runs in lockstep, one for each stream; problems are one for all or one each."""
+    """Results of runs in lockstep, one for each stream, which moves on; problems are one for all or one each.
+
+    watch(evaluator) after each generation ends the runs by returning True. Options are not checked here.
+    """
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device, draw)
         engine = build_engine(method, Task.of(evaluator, draw), **options)

@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     """Mistakes in one line, with the way to help."""
 
     def error(self, message: str) -> NoReturn:
-        """End with code 2 and one line."""
+        """End the process with code 2 and one line on standard error."""
         self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
 
 
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _show_warnings_as_lines() -> Iterator[None]:
-    """What Python warns of, as the other lines are, without the place in the source."""
+    """Inside the block Python's warnings are lines as others are, without the place in the source."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"meco: {message}\n"
     try:
@@ -111,7 +111,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _explain_error(error: Exception) -> tuple[int, str]:
-    """Exit code and line of an error."""
+    """Exit code and line of an error: 2 for what the user can mend, 70 for a defect of meco."""
     if isinstance(error, MecoError):
         return 2, error.command_line or str(error)
     if isinstance(error, OSError):
@@ -123,7 +123,7 @@ def _explain_error(error: Exception) -> tuple[int, str]:
 
 
 def _import_command(name: str) -> ModuleType:
-    """The module of a command, with its configure() and run()."""
+    """The module of a command, with its configure() and run(); the name must be one of COMMANDS."""
     return importlib.import_module(f"meco.commands.{name.replace('-', '_')}")
 
 

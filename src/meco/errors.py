@@ -21,7 +21,7 @@ class MecoError(Exception):
     command_line: str = ""
 
     def on_command_line(self, text: str) -> Self:
-        """The same error, which the command line tells in other words."""
+        """This error itself, which from now on the command line tells in these words."""
         self.command_line = text
         return self
 
@@ -70,7 +70,7 @@ class CannotWrite(MecoError, OSError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like this one, if any is like it; a common beginning settles ties."""
+    """The known name most like this one, None if none is like it; a common beginning settles ties."""
     wanted = name.lower()
 
     def likeness(candidate: str) -> tuple[float, int]:
@@ -82,7 +82,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def _suggest_names(name: str, known: list[str]) -> str:
-    """What to say of the known names: the nearest one, or the first dozen."""
+    """What to say of the known names, in a message: the nearest one, or the first dozen."""
     near = nearest_name(name, known)
     if near is not None:
         return f"did you mean {near!r}?"
@@ -91,7 +91,7 @@ def _suggest_names(name: str, known: list[str]) -> str:
 
 
 def load_extra(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it."""
+    """Import an optional package; MissingExtra, which says which extra brings it, where it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

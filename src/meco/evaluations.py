@@ -78,7 +78,7 @@ class Evaluations:
         return self.failed & told.any(axis=1) & ~told.all(axis=1)
 
     def with_answer(self, x: np.ndarray, f: float, g: np.ndarray, h: np.ndarray, *tolerances: Any) -> Evaluations:
-        """These and one more call; of other constraints than before it has failed."""
+        """Another table with one more call at x [D]; of other constraints than before it has failed."""
         fits = (g.size, h.size) == (self.g.shape[1], self.h.shape[1])
         g, h = (v if fits else np.full(w.shape[1], np.nan) for v, w in ((g, self.g), (h, self.h)))
         ev = Evaluation.of(np.array([[f if fits else np.nan]]), g[None, None], h[None, None], *tolerances)
@@ -94,5 +94,5 @@ class Evaluations:
         return Evaluations(**made)
 
     def to_evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
+        """The same values as the search sees them: an evaluation [1, n] under these tolerances."""
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)

@@ -44,7 +44,7 @@ class MethodRecord:
         return OwnLoop not in self.offers
 
     def accepted_options(self) -> tuple[str, ...] | None:
-        """The options that build takes; None: any."""
+        """The names of options that build takes; None: any."""
         if self.options is not None:
             return self.options
         given = list(inspect.signature(self.build).parameters.values())[1:]  # the first is the task
@@ -54,7 +54,10 @@ class MethodRecord:
 
 
 def as_method_record(given: Any) -> MethodRecord:
-    """A record as it is; an engine, or a function (task, **options) -> engine, with the facts it shows."""
+    """A record as it is; an engine, or a function (task, **options) -> engine, with the facts it shows.
+
+    InvalidInput for others.
+    """
     if isinstance(given, MethodRecord):
         return given
     if not callable(given):

@@ -199,7 +199,7 @@ METHODS: Registry[MethodRecord] = Registry(
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
-    """The engine of a method, with a clear error for an option it does not have or cannot use."""
+    """The engine of a method; UnknownOption or InvalidInput for an option that it does not have or cannot use."""
     record = METHODS[method]
     for key, known in (("engine", ENGINES), ("rule", RULES)):
         if key in options:

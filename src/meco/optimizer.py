@@ -73,6 +73,7 @@ class Optimizer:
         cheap: Any = None,
         noise: bool | float | list[float] | dict[str, float] | None = None,
     ) -> None:
+        """As minimize() takes them; n_ineq and n_eq are the numbers of constraints that tell() is given."""
         pool = Workers.read(workers)
         self.request = make_request(
             bounds,
@@ -182,7 +183,7 @@ class Optimizer:
             self._search.accept_answer(number)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
-        """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
+        """Learn from x [n, D] of other searches, f [n], g [n, p], h [n, q]; without effect where the method cannot."""
         cooperation, evaluator = find_capability(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
             known = PriorEvaluations(x, f, g, h)
@@ -190,7 +191,7 @@ class Optimizer:
             cooperation.learn(evaluator.box.pin(x)[None], ev)
 
     def diversify(self, u: float) -> None:
-        """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
+        """Differ, by u in [0, 1), from other searches of the same points; without effect where the method cannot."""
         cooperation = find_capability(self._search.loop.engine, Cooperation)
         if cooperation is not None and self.nit:
             cooperation.diversify(np.array([u]))
@@ -198,7 +199,7 @@ class Optimizer:
     def _make_entry(
         self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], *, lost: bool, errors: np.ndarray
     ) -> tuple[Entry, str]:
-        """What was told of a point as the log keeps it, and the reason where it failed."""
+        """What was told of x [D] as the log keeps it, and why it failed, or ""; errors [1 + C] or [0]."""
         answer = make_failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
         g_names, h_names = _name_constraints(self.request, self._told_counts)
         answer = answer._replace(g_names=g_names, h_names=h_names)
@@ -207,7 +208,7 @@ class Optimizer:
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _find_numbers(self, points: np.ndarray) -> list[int]:
-        """Under which numbers these points were given out; all of them are found before any is entered."""
+        """Under which numbers these points [m, D] were given out; InvalidInput for one that was not, or is told."""
         waiting: dict[bytes, list[int]] = {}
         for number in sorted(self._outstanding):
             waiting.setdefault((self._outstanding[number] + 0.0).tobytes(), []).append(number)
@@ -301,7 +302,7 @@ class Optimizer:
         return search
 
     def _resume_asynchronous(self, told: ToldPoints, outstanding: ToldPoints) -> None:
-        """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
+        """Learn from every answer in the order in which it was told, and count what is outstanding as proposed."""
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
         search.replay_answers([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
@@ -311,7 +312,7 @@ class Optimizer:
             search.mark_outstanding(n, unit)
 
     def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
-        """Go on from where the search was saved, and tell it again what came later."""
+        """Go on from where the search was saved, and tell it what came later; DamagedFile if that does not fit."""
         at = self._restore_search(told, saved)
         while at < len(told.number):
             self.ask()
@@ -335,7 +336,7 @@ class Optimizer:
             self._outstanding[found[0]] = found[1]
 
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
-        """The k-th of the answers that were told, as the log keeps it."""
+        """The k-th of the answers that were told, in the order of numbers, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
         lost, errors = bool(told.lost[k]), told.errors[k]
         return self._make_entry(int(told.number[k]), told.x[k], values, lost=lost, errors=errors)[0]
@@ -367,6 +368,7 @@ class GenerationSearch:
     """
 
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
+        """Ask for the first generation, or go on from the record of a search after nit generations."""
         self.request, self.log, self.nit = request, log, nit
         self._numbers: list[int] = []
         call = ValueLookup(lambda x: log.values(self._numbers))
@@ -382,7 +384,7 @@ class GenerationSearch:
         return self.loop.evaluator.left <= 0
 
     def _next_generation(self) -> None:
-        """Ask for the next generation; one that holds known points only is told at once."""
+        """Ask for the next generation, and number its points; one that holds known points only is told at once."""
         evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
         self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
         while evaluator.left > 0 and not self._numbers:
@@ -401,7 +403,7 @@ class GenerationSearch:
         return self._numbers[self._out - 1], self._points[self._out - 1].copy()
 
     def propose_again(self, count: int) -> None:
-        """Propose the last so many of this generation again."""
+        """Let propose() give the last so many of this generation again."""
         self._out -= count
 
     def accept_answer(self, number: int) -> None:
@@ -411,20 +413,20 @@ class GenerationSearch:
             self._next_generation()
 
     def _tell_generation(self) -> None:
-        """Hand a complete generation to the engine."""
+        """Tell the engine a complete generation, keep its state, and check what the constraints are."""
         self.loop.evaluate_and_tell(self._unit)
         self.nit += 1
         self.log.check_constraints()
         self._save_state()
 
     def _save_state(self) -> None:
-        """Hold on to what the search knows, after how many answers and generations."""
+        """Keep in `saved` what the search knows, or None, and after how many answers and generations."""
         saved = capture_search(self.loop) if can_save_search(self.request) else None
         self.saved = saved, len(self.log), self.nit
 
 
 def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
-    """The request with constraints that cost nothing, where there are any."""
+    """The request with constraints that cost nothing; itself where there are none."""
     if cheap is None:
         return request
     from meco.run.cheap_constraints import add_cheap_constraints, read_cheap
@@ -442,7 +444,7 @@ def _name_constraints(request: Request, told: tuple[int, int]) -> tuple[tuple[st
 
 
 def _check_cheap_again(inputs: Mapping[str, Any], cheap: Any) -> tuple[int, int]:
-    """How many inequalities and equalities of a state are cheap; refused where their functions are not given again."""
+    """How many inequalities and equalities of a state are cheap; InvalidInput without their functions."""
     names = inputs.get("cheap") or {}
     if names and cheap is None:
         raise InvalidInput(
@@ -453,7 +455,7 @@ def _check_cheap_again(inputs: Mapping[str, Any], cheap: Any) -> tuple[int, int]
 
 
 def _copy_numbers(values: Any, name: str) -> np.ndarray:
-    """Numbers as a new float64 array; name is for the error."""
+    """Numbers as a new float64 array; InvalidInput, which names them, for others."""
     try:
         return np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -469,7 +471,7 @@ def _widen_errors(errors: np.ndarray, p: int, *more: np.ndarray) -> np.ndarray:
 
 
 def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
-    """Values [count, width]; one point may come without its leading axis, one constraint without its last."""
+    """Values [count, width] of one or several points; None is nan for f. InvalidInput for other shapes."""
     if values is None:
         if width and name == "f":  # constraints alone: the objective was not computed
             return np.full((count, width), np.nan)

@@ -43,6 +43,7 @@ class Tolerances:
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        """Check and set every field; InvalidInput for what cannot be a tolerance or a name."""
         object.__setattr__(self, "ineq", _read_tolerance(self.ineq, "ineq"))
         object.__setattr__(self, "eq", _read_tolerance(self.eq, "eq"))
         object.__setattr__(self, "keep_feasible", _read_keep_feasible(self.keep_feasible))
@@ -50,14 +51,17 @@ class Tolerances:
 
     @classmethod
     def read(cls, given: Any) -> Tolerances:
-        """A record as it is; a number for every constraint; a dict by name."""
+        """A record as it is; a number for every constraint; a dict by name; the defaults for None.
+
+        InvalidInput for others.
+        """
         if given is None:
             return cls()
         return given if isinstance(given, Tolerances) else cls(ineq=given, eq=given)
 
 
 def _read_tolerance(given: Any, keyword: str) -> Tolerance:
-    """One of the three forms, every number in it checked."""
+    """A tolerance in one of its three forms, every number in it checked; InvalidInput for others."""
     if isinstance(given, Mapping):
         return {str(name): _check_tolerance(value, f"{keyword}[{name!r}]") for name, value in given.items()}
     listed = given.ndim == 1 if isinstance(given, np.ndarray) else isinstance(given, Sequence)
@@ -67,7 +71,7 @@ def _read_tolerance(given: Any, keyword: str) -> Tolerance:
 
 
 def _check_tolerance(value: Any, what: str) -> float:
-    """A finite number, 0 or more; what names it in the error."""
+    """A finite number, 0 or more; InvalidInput, which calls it `what`, for others."""
     number = _read_nonnegative(value)
     if number is None:
         raise InvalidInput(
@@ -104,7 +108,7 @@ def read_noise(given: Any) -> Noise | None:
 
 
 def _check_deviation(value: Any, what: str) -> float:
-    """A finite number, 0 or more, and no text; what names it in the error."""
+    """A finite number, 0 or more, and no text; InvalidInput, which calls it `what`, for others."""
     number = None if isinstance(value, (str, bytes)) else _read_nonnegative(value)
     if number is None:
         raise InvalidInput(
@@ -115,7 +119,7 @@ def _check_deviation(value: Any, what: str) -> float:
 
 
 def _read_keep_feasible(given: Any) -> bool | tuple[str, ...]:
-    """True for every inequality, False for none, or names."""
+    """True for every inequality, False or None for none, or names; InvalidInput for others."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return bool(given)
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(n, str) for n in given):
@@ -124,7 +128,7 @@ def _read_keep_feasible(given: Any) -> bool | tuple[str, ...]:
 
 
 def read_constraint_names(given: Any) -> tuple[str, ...]:
-    """Names of constraints, each once."""
+    """Names of constraints, each once, () for None; InvalidInput for others."""
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(n, str) for n in given):
@@ -157,6 +161,7 @@ class Workers:
     AT_ONCE = 8  # points for an executor or a map, whose size is not known
 
     def __post_init__(self) -> None:
+        """Check and set every field, -1 as all cores; InvalidInput for what cannot call a function."""
         if isinstance(self.n, type) and hasattr(self.n, "submit"):
             raise InvalidInput(f"workers must be an executor that was made, not its class; got {self.n.__name__}")
         if not (hasattr(self.n, "submit") or callable(self.n)):
@@ -178,7 +183,7 @@ class Workers:
 
     @classmethod
     def read(cls, given: Any) -> Workers:
-        """A record as it is; a number, an executor or a map."""
+        """A record as it is; a number, an executor or a map; InvalidInput for others."""
         return given if isinstance(given, Workers) else cls(given)
 
     @property
@@ -200,6 +205,7 @@ class Stop:
     converged: bool = False  # where the search would start again from elsewhere
 
     def __post_init__(self) -> None:
+        """Check and set every field; InvalidInput for what is no number or no flag."""
         if self.target is not None:
             object.__setattr__(self, "target", read_real(self.target, "target"))
         if self.max_time is not None:
@@ -209,7 +215,10 @@ class Stop:
 
     @classmethod
     def read(cls, given: Any) -> Stop:
-        """A record as it is; "feasible", "converged", or a number of seconds."""
+        """A record as it is; "feasible", "converged", or a number of seconds; None ends nothing.
+
+        UnknownName or InvalidInput else.
+        """
         if given is None:
             return cls()
         if isinstance(given, Stop):
@@ -240,6 +249,7 @@ class Checkpoint:
     fsync: bool = False
 
     def __post_init__(self) -> None:
+        """Check and set every field; InvalidInput for what is no path or no flag. Nothing is made yet."""
         try:
             folder = os.fspath(self.folder)
         except TypeError:
@@ -251,7 +261,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, given: Any) -> Checkpoint | None:
-        """A record as it is; a folder; None for none."""
+        """A record as it is; the path of a folder; None for none. InvalidInput for others."""
         return given if given is None or isinstance(given, Checkpoint) else cls(given)
 
 
@@ -274,5 +284,5 @@ class Method:
 
     @classmethod
     def read(cls, given: Any) -> Method:
-        """A record as it is; a name, a record of METHODS or an engine."""
+        """A record as it is; a name, a record of METHODS or an engine, without options."""
         return given if isinstance(given, Method) else cls(given)

@@ -12,7 +12,7 @@ from meco.errors import InvalidInput
 
 
 def read_whole_number(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least `least`, also where it comes as a float; name is for the error, as below."""
+    """A whole number of at least `least`, also where it comes as a float. InvalidInput, which names it, for others."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError as error:
@@ -23,14 +23,14 @@ def read_whole_number(value: Any, name: str, least: int = 1) -> int:
 
 
 def read_flag(value: Any, name: str) -> bool:
-    """True or False, also as 1 and 0."""
+    """True or False, also as 1 and 0; InvalidInput, which names it, for others."""
     if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
         return bool(value)
     raise InvalidInput(f"{name} must be True or False; got {value!r:.60}")
 
 
 def read_real(value: Any, name: str) -> float:
-    """A number, infinite where it is too large for one, but not nan."""
+    """A number, infinite where it is too large for one; InvalidInput, which names it, for nan, texts and flags."""
     try:
         number = math.nan if isinstance(value, (bool, np.bool_, str, bytes, complex)) else float(value)
     except OverflowError:
@@ -43,7 +43,7 @@ def read_real(value: Any, name: str) -> float:
 
 
 def read_seconds(value: Any, name: str, *, positive: bool = False) -> float:
-    """A length of time; infinity is one."""
+    """A length of time in seconds, 0 or more, or above 0 where positive; infinity is one. InvalidInput for others."""
     try:
         number = read_real(value, name)
     except InvalidInput:

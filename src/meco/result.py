@@ -67,6 +67,7 @@ class LimitPrices(tuple[LimitPrice, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
+        """A line for each limit that holds f back, or of which nothing is known."""
         limits = [limit for limit in self if limit.multiplier != 0.0]
         if not limits:
             return "no limit holds f back" if self else "no limits"
@@ -219,7 +220,7 @@ class Result(Mapping[str, Any]):
         return 0 if self.success else 1 if np.isfinite(self.fun) else 2
 
     def __getitem__(self, name: str) -> Any:
-        """SciPy's other way to read a result: result["fun"]."""
+        """SciPy's other way to read a result: result["fun"]; KeyError for a name that no field has."""
         if name not in READABLE:
             raise KeyError(name)
         return getattr(self, name)
@@ -231,6 +232,7 @@ class Result(Mapping[str, Any]):
         return len(READABLE)
 
     def __repr__(self) -> str:
+        """The fields that most users read, a line each or more, without evaluations and trace."""
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
         variables = self.run.variables
@@ -249,7 +251,10 @@ class Result(Mapping[str, Any]):
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
+        """Convergence, each constraint and what the method did as a figure; saved where a path is given.
+
+        InvalidInput for results of solve(), which keep no evaluations.
+        """
         from meco.figures.run_figure import make_run_figure
 
         self._require_evaluations()
@@ -261,7 +266,8 @@ class Result(Mapping[str, Any]):
     def report(self, path: str | Path, title: str = "", author: str = "", notes: str = "") -> Path:
         """Write a page of this run that needs nothing beside itself, with your title, name and notes where given.
 
-        It says what the answer is, how sure it is and what limits it, then how the search went.
+        It says what the answer is, how sure it is and what limits it, then how the search went. Gives its path; a
+        file that is there is replaced.
         """
         from meco.bench.report.run_page import write_report
 
@@ -269,12 +275,12 @@ class Result(Mapping[str, Any]):
         return write_report(self, path, title, author, notes)
 
     def _require_evaluations(self) -> None:
-        """Refuse a result of solve(), which has none."""
+        """InvalidInput for a result of solve(), which has no evaluations."""
         if self.evaluations is None:
             raise InvalidInput("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
-        """Every evaluation as CSV with a header: written to a path, or returned as text."""
+        """Every evaluation as CSV with a header: written to a path, over what is there, or returned as text."""
         from pathlib import Path
 
         from meco.run.csv_table import format_csv
@@ -315,7 +321,7 @@ def describe_excess(found: ConstraintValue) -> str:
 
 
 def to_json_types(value: Any) -> Any:
-    """The same in types that JSON knows; numbers that are not finite become null."""
+    """The same in types that JSON knows; numbers that are not finite become null, other objects stay."""
     if isinstance(value, Mapping):
         return {str(k): to_json_types(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -330,7 +336,7 @@ def to_json_types(value: Any) -> Any:
 
 
 def _format_point(variables: Any, x: np.ndarray, labels: list[str], indent: int) -> str:
-    """A point as repr() shows it where variables have names: a line each, indented by so many spaces."""
+    """A point x [D] as repr() shows it where variables have names: a line each, indented by so many spaces."""
     rows = zip(labels, variables.each, x)
     return ("\n" + " " * indent).join(f"{label}: {variable.show(value)}" for label, variable, value in rows)
 

@@ -58,14 +58,14 @@ class Subject:
         return solve(self.method, problem, budget or self.budget, list(seeds), **self.options)
 
     def make_loop(self, problem: Problem, budget: int | None = None) -> Loop:
-        """A search with seed 1, before anything was evaluated."""
+        """A search on the problem with seed 1, before anything was evaluated."""
         evaluator = Evaluator.on(problem, budget or self.budget)
         engine = build_engine(METHODS.resolve(self.method), Task.of(evaluator, Streams([1])), **self.options)
         return Loop(engine, evaluator)
 
 
 def paper_metrics(result: Result) -> PaperMetrics:
-    """What the paper measures of a run on a benchmark problem."""
+    """What the paper measures of a run on a benchmark problem; AssertionError for other results."""
     assert result.paper is not None, "solve() gives the paper's metrics"
     return result.paper
 
@@ -77,12 +77,13 @@ class RecordingProblem:
     """
 
     def __init__(self, dim: int = 3, kind: str = "mixed", holes: float = 0.0) -> None:
+        """kind is one of CONSTRAINT_KINDS; holes of 1 or more leave nothing of the box."""
         self.kind, self.holes, self.points = kind, holes, list[np.ndarray]()
         low, high = np.linspace(-4.0, -1.0, dim), np.linspace(2.0, 6.0, dim)
         self.problem = Problem(f"recorded {kind}", low, high, *CONSTRAINT_KINDS[kind], self.formula)
 
     def formula(self, x: np.ndarray) -> tuple[Any, Any, Any]:
-        """f, g and h, with nan in the holes; every point is remembered."""
+        """f, g and h at x [..., D], with nan in the holes; remembers every point."""
         self.points.append(np.array(x).reshape(-1, x.shape[-1]))
         f = np.sum((x - 0.3) ** 2, axis=-1)
         if self.holes:
@@ -90,7 +91,7 @@ class RecordingProblem:
         return f, *self.constraints(x)
 
     def constraints(self, x: np.ndarray) -> tuple[list[Any], list[Any]]:
-        """g and h of the kind that was asked for."""
+        """g and h at x [..., D], of the kind that was asked for."""
         total, first = np.sum(x, axis=-1), x[..., 0]
         if self.kind == "none":
             return [], []
@@ -106,7 +107,7 @@ class RecordingProblem:
         return np.concatenate(self.points)
 
     def values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """f, nu, feasible of everything that was asked, failures as nan."""
+        """f, nu and feasible [n] of everything that was asked, failures as nan; asks for it once more."""
         f, g, h = self.problem.raw(self.asked)
         nu = np.maximum(g, 0).sum(axis=-1) + np.abs(h).sum(axis=-1)
         keeps = np.all(g <= self.problem.ineq_tol, axis=-1) & np.all(np.abs(h) <= self.problem.eq_tol, axis=-1)
@@ -193,7 +194,7 @@ def touches_nothing_global(subject: Subject) -> None:
 
 
 def global_state() -> dict[str, Any]:
-    """Everything global that a method could touch."""
+    """Everything global that a method could touch, by name."""
     seen: dict[str, Any] = {
         "NumPy's random state": np.random.get_state()[1].tolist(),  # type: ignore[index]  # noqa: NPY002
         "Python's random state": random.getstate(),
@@ -289,7 +290,7 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
 
 
 def _capture_search(loop: Loop) -> dict[str, Any] | None:
-    """Everything that the next generation builds on; None while the engine cannot be saved."""
+    """Everything that the next generation builds on, by name; None while the engine cannot be saved."""
     saved = find_capability(loop.engine, SavedState)
     if saved is None:
         return None
@@ -297,7 +298,7 @@ def _capture_search(loop: Loop) -> dict[str, Any] | None:
 
 
 def _zero_values(x: np.ndarray) -> tuple[Any, Any, Any]:
-    """Values of "mixed" that say nothing."""
+    """f, g and h of the kind "mixed" at x [..., D], all 0."""
     zero = np.zeros(x.shape[:-1])
     return zero, [zero, zero], [zero]
 
@@ -362,7 +363,7 @@ CHECKS: dict[str, Callable[[Subject], None]] = {
 
 
 def check_method(method: Any, budget: int = 61, wide_budget: int | None = None, **options: Any) -> None:
-    """Hold a method to every promise; the first that it breaks is named."""
+    """Hold a method to every promise; AssertionError names the first that it breaks."""
     subject = Subject(method, options, budget, wide_budget)
     for name, check in CHECKS.items():
         try:

@@ -52,6 +52,7 @@ class Variable:
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        """Check and set every field; InvalidInput for a range or a kind that cannot be."""
         object.__setattr__(self, "ordered", read_flag(self.ordered, "ordered of a variable"))
         if self.categories is not None:
             self._read_categories()
@@ -83,7 +84,10 @@ class Variable:
             raise InvalidInput("a variable is integer or log, not both")
 
     def _read_categories(self) -> None:
-        """Check the categories: two or more different texts, numbers or flags; their places are the numbers."""
+        """Check and set the categories: two or more different texts, numbers or flags; their places are the numbers.
+
+        InvalidInput for others.
+        """
         given = self.categories
         if isinstance(given, (str, bytes, Mapping, Set)) or not isinstance(given, Iterable):
             raise InvalidInput(f'categories must be a list of values, such as ["steel", "brass"]; got {given!r:.60}')
@@ -112,12 +116,12 @@ class Variable:
         return f"{value:.8g}" if self.categories is None else str(self.category_at(value))
 
     def category_at(self, place: float) -> Any:
-        """The category at a place, as points hold it."""
+        """The category at a place, as points hold it: rounded, and cut to the places that there are."""
         assert self.categories is not None
         return self.categories[min(max(round(float(place)), 0), len(self.categories) - 1)]
 
     def place_of(self, value: Any) -> float:
-        """The place of a category, by its value."""
+        """The place of a category, by its value; UnknownCategory for another value."""
         assert self.categories is not None
         value = value.item() if isinstance(value, np.generic) else value
         for i, category in enumerate(self.categories):
@@ -134,6 +138,7 @@ class Variables:
     names: tuple[str, ...] = ()  # () where they were given without names
 
     def __post_init__(self) -> None:
+        """Check variables and names; InvalidInput without any, or for names that do not fit."""
         each, names = tuple(self.each), tuple(self.names)
         if not each or not all(isinstance(variable, Variable) for variable in each):
             raise InvalidInput(f"Variables needs one Variable or more; got {self.each!r:.60}")
@@ -149,7 +154,10 @@ class Variables:
 
     @classmethod
     def read(cls, bounds: Any) -> Variables:
-        """From pairs, Variables, an array [D, 2], an object with lb and ub, or a dict of names."""
+        """From pairs, Variables, an array [D, 2], an object with lb and ub, or a dict of names.
+
+        InvalidInput for others.
+        """
         if isinstance(bounds, Variables):
             return bounds
         if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
@@ -191,7 +199,7 @@ class Variables:
         return cls(tuple(Variable(a, b, integer=i, log=j) for a, b, i, j in rows))
 
     def column(self, name: str) -> np.ndarray:
-        """One fact of every variable: [D]."""
+        """One field of every variable, such as "low": [D]."""
         return np.array([getattr(variable, name) for variable in self.each])
 
     @property
@@ -261,7 +269,10 @@ class Variables:
         return x
 
     def _values_by_name(self, x: Mapping[Any, Any]) -> list[np.ndarray]:
-        """The values of each variable in a point by name, in their order."""
+        """The values of each variable in a point by name, in their order.
+
+        UnknownVariable or InvalidInput for other names.
+        """
         if not self.names:
             raise InvalidInput("a point by name needs variables with names: give bounds as a dict {name: (low, high)}")
         wrong = [name for name in x if name not in self.names]
@@ -279,7 +290,7 @@ class Variables:
 
 
 def _own_values(variable: Variable, column: np.ndarray, *, single: bool) -> Any:
-    """One value of a variable, or a column of them, in its own type."""
+    """One value of a variable, or a column [S] of them, in its own type: float, int, or the value of a category."""
     if variable.categories is not None:
         if single:
             return variable.category_at(float(column))
@@ -288,7 +299,10 @@ def _own_values(variable: Variable, column: np.ndarray, *, single: bool) -> Any:
 
 
 def _read_values(variable: Variable, given: Any) -> np.ndarray:
-    """What a point by name gives for a variable: numbers, the places of categories."""
+    """What a point by name gives for a variable: numbers, the places of categories.
+
+    UnknownCategory for another value.
+    """
     if variable.categories is None:
         return np.asarray(given, dtype=np.float64)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
@@ -297,7 +311,7 @@ def _read_values(variable: Variable, given: Any) -> np.ndarray:
 
 
 def _pair_ends(low: Any, high: Any) -> np.ndarray:
-    """Ends of ranges, as an object with lb and ub holds them, as pairs [D, 2]."""
+    """Ends of ranges, as an object with lb and ub holds them, as pairs [D, 2]; InvalidInput for others."""
     try:
         ends = np.broadcast_arrays(np.atleast_1d(low).astype(np.float64), np.atleast_1d(high).astype(np.float64))
     except (TypeError, ValueError, OverflowError) as error:
@@ -318,7 +332,10 @@ def _shape_of_numbers(given: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _read_variable(given: Any, which: int | str) -> Variable:
-    """A variable as (low, high), (low, high, unit) or itself; errors say which it is."""
+    """A variable from (low, high), (low, high, unit), categories, a dict or itself.
+
+    InvalidInput says which is wrong.
+    """
     if isinstance(given, Variable):
         return given
     if isinstance(given, (list, tuple)) and len(given) > 1 and all(isinstance(each, str) for each in given):
