@@ -191,7 +191,7 @@ def test_page_and_table_can_be_made_of_them(tmp_path):
     every = result.evaluations
     page = result.report(tmp_path / "page.html").read_text()
     assert f"{every.partial.sum()} of 60 answers were partial" in page
-    assert f"{every.told[:, 2].mean():.0%}" in page
+    assert f"{100 * every.told[:, 2].mean():.0f} %" in page
     assert meco.Result.to_csv(result).count("nan") > 5
 
 
