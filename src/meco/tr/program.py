@@ -10,9 +10,9 @@ method of multipliers (Rockafellar 1976) minimises for fixed duals y, with a pen
 
 and then takes y = rho e. (2) is a quadratic in every set of active rows, so Newton's method with an exact line search
 (semismooth Newton; Hermans, Themelis and Patrinos 2022 use the same pair) ends after a few solves:
-four for a program in the mean of a search in ten variables, two to fourteen from duals of zero on random ones. A run is
-done when the optimality conditions hold to TOLERANCE; runs in
-lockstep wait for nobody.
+two to fourteen from duals of zero on random programs. A run is done when the optimality conditions hold to TOLERANCE;
+runs in lockstep wait for nobody. In NumPy the active rows are guessed first (active_set.py), which is several times
+faster where it ends, as it does for most programs of a search.
 """
 
 from __future__ import annotations
@@ -24,38 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
+from meco.tr.active_set import find_active_sets
+from meco.tr.elastic_program import TOLERANCE, Program, Rows, make_program
 
-TOLERANCE = 1e-10  # of the optimality conditions, in units where rows and steps have length about one
-PENALTY = 1e5  # rho, in units of the curvature: the duals' error falls by so much with every update
-LEAST_CURVATURE = 0.1  # that rho is measured by, where the program has hardly any
-PROXIMITY = 1e-9  # sigma, in the same units: a program without curvature has corners
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
 DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
-
-
-class Rows(NamedTuple):
-    """Rows low <= value + matrix s <= high that may be broken at a price: matrix [B, C, D], the others [B, C]."""
-
-    matrix: Array
-    value: Array
-    low: Array
-    high: Array
-    price: Array
-
-
-class Program(NamedTuple):
-    """(1) with the bounds of s as its first rows: hessian [B, D, D], slope [B, D], the others [B, k], k = D + C."""
-
-    hessian: Array
-    slope: Array
-    matrix: Array  # J [B, k, D]
-    value: Array
-    low: Array
-    high: Array
-    price: Array
-    rho: Array  # [B, 1]
-    sigma: Array  # [B, 1]
 
 
 class Iterate(NamedTuple):
@@ -75,35 +49,18 @@ def solve_program(
     duals [B, C] is where the iteration starts: those of a similar program, or zeros.
     """
     xp, dim = namespace(slope), slope.shape[1]
-    program = _make_program(hessian, slope, rows, low, high)
+    program = make_program(hessian, slope, rows, low, high)
     s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     y = xp.concat([_bound_duals(program, s, duals), duals], axis=1)
     if isinstance(slope, np.ndarray):
-        answers = [_solve_one(Program(*(part[b] for part in program)), s[b], y[b], solves) for b in range(len(s))]
-        s, y = (np.stack(part) for part in zip(*answers))
+        known = s, y
+        s, y, found = find_active_sets(program, *known)
+        for b in np.flatnonzero(~found):
+            s[b], y[b] = _solve_one(Program(*(part[b] for part in program)), known[0][b], known[1][b], solves)
     else:
         s, _, y, _ = _iterate_all(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
     price = rows.price
     return xp.minimum(xp.maximum(s, low), high), xp.minimum(xp.maximum(y[:, dim:], -price), price)
-
-
-def _make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array) -> Program:
-    """Bounds and rows stacked."""
-    xp, (runs, dim) = namespace(slope), slope.shape
-    size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
-    size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
-    none = zeros_like(slope)
-    return Program(
-        hessian,
-        slope,
-        xp.concat([identities(runs, dim, slope), rows.matrix], axis=1),
-        xp.concat([none, rows.value], axis=1),
-        xp.concat([low, rows.low], axis=1),
-        xp.concat([high, rows.high], axis=1),
-        xp.concat([none + xp.inf, rows.price], axis=1),
-        PENALTY * size,
-        PROXIMITY * size,
-    )
 
 
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:

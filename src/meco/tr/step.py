@@ -21,10 +21,11 @@ from typing import NamedTuple
 from meco.core.arrays import Array, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
+from meco.tr.elastic_program import Rows
 from meco.tr.large_program import find_curvature, solve_large_program
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.point_models import Models, PointModels
-from meco.tr.program import Rows, solve_program
+from meco.tr.program import solve_program
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
 LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
