@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.core.arrays import all_columns, identities, largest
+from meco.core.arrays import all_columns, identities, largest, maybe_any, total
 from meco.tr.elastic_program import PENALTY, TOLERANCE, Program
 from meco.tr.run_subsets import take_runs
 
@@ -31,34 +31,30 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
     What is not found is of no use.
     """
     found_s, found_y, found, left = s.copy(), y.copy(), np.zeros(len(s), dtype=bool), np.arange(len(s))
-    dim = s.shape[1]
-    z, pull = _multiply(p.matrix, s) + p.value, p.slope + _multiply(p.hessian, s)
+    dim, u = s.shape[1], (GUESS_CURVATURE / PENALTY) * p.rho
+    z, pull, most = _multiply(p.matrix, s) + p.value, p.slope + _multiply(p.hessian, s), p.price / u
     for _ in range(GUESSES):
-        u, turned = p.rho * (GUESS_CURVATURE / PENALTY), p.matrix.mT
         w = z + y / u
         end = np.minimum(np.maximum(w, p.low), p.high)
         out = w - end
-        active = (out != 0.0) & (np.abs(out) < p.price / u)
+        active = (out != 0.0) & (np.abs(out) < most)
         wrong = np.where(active, z - end, np.minimum(np.maximum(u * out, -p.price), p.price) - y)
         limit = TOLERANCE * (1.0 + largest(np.abs(y)))
-        done = (np.abs(wrong) <= limit).all(axis=-1)
-        if done.any():
-            done &= all_columns(np.abs(pull + _multiply(turned, y)) <= limit)
-        stop = done | (np.count_nonzero(active, axis=-1) > dim)
-        if stop.any():
-            here = left[done]
+        done = (largest(np.abs(wrong)) <= limit)[:, 0]
+        if maybe_any(done):
+            done = done & all_columns(np.abs(pull + _multiply(p.matrix.mT, y)) <= limit)
+        stop = done | (total(active) > dim)
+        if maybe_any(stop):
+            here, go = left[done], ~stop
             found_s[here], found_y[here], found[here] = s[done], y[done], True
-            if stop.all():
+            if not maybe_any(go):
                 break
-            go = ~stop
             left = left[go]
-            p, s, y, z, pull, active, wrong = take_runs((p, s, y, z, pull, active, wrong), go)
-            turned = p.matrix.mT
-        stiff = np.where(active, p.rho, 0.0)
+            p, s, y, z, u, pull, most, active, wrong = take_runs((p, s, y, z, u, pull, most, active, wrong), go)
+        stiff, turned = np.where(active, p.rho, 0.0), p.matrix.mT
         y = y + np.where(active, p.rho, 1.0) * wrong
-        weighted = stiff[:, dim:, None] * p.matrix[:, dim:]
         curvature = p.hessian + (stiff[:, :dim] + p.sigma)[..., None] * identities(1, dim, s)
-        curvature += turned[..., dim:] @ weighted
+        curvature += turned[..., dim:] @ (stiff[:, dim:, None] * p.matrix[:, dim:])
         d = -np.linalg.solve(curvature, (pull + _multiply(turned, y))[..., None])
         q = (p.matrix @ d)[..., 0]
         s, y, z, pull = s + d[..., 0], y + stiff * q, z + q, pull + (p.hessian @ d)[..., 0]

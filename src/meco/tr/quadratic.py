@@ -24,7 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, norm, total
+from meco.core.arrays import (
+    Array,
+    Factored,
+    bounded,
+    identities,
+    inverse,
+    namespace,
+    norm,
+    total,
+    zeros_like,
+)
 from meco.tr.critical import CriticalFunctions
 
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
@@ -179,11 +189,13 @@ def least_change(
 def fit_weights(u: Array, y: Array, p: Array, tau: Array, eta: Sequence[Array], rough: Array) -> Fit:
     """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel = _add_ridge(base, eta[0], tau)
-    w, kept = _solve_weights(kernel, y, p)
+    kernel, smooth = _add_ridge(base, eta[0], tau), rough == rough
+    for level in eta[1:]:
+        smooth = smooth & (rough != level)
+    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, y, p)
     for level in eta[1:]:  # the rougher ones among the functions
-        rougher, kept_there = _solve_weights(_add_ridge(base, level, tau), y, p)
         here = rough == level
+        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), _add_ridge(base, level, tau), y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, kernel, w, kept, tau)
 
@@ -210,6 +222,16 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     f = share[:, :1]
     share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
     return rest + (1.0 - share)[:, None, :] * own, share
+
+
+def _solve_weights_of(runs: Array, kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+    """_solve_weights() for the runs where [B] holds: NumPy leaves out the work of the others, which get zeros."""
+    if not isinstance(runs, np.ndarray) or runs.all():
+        return _solve_weights(kernel, y, p)
+    w, kept = zeros_like(y), zeros_like(y[:, 0, :])
+    if runs.any():
+        w[runs], kept[runs] = _solve_weights(kernel.of(runs), y[runs], p[runs])
+    return w, kept
 
 
 def _sum_outer(w: Array, u: Array) -> Array:
