@@ -66,8 +66,7 @@ def solve_program(
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
     """Duals [B, D] of the bounds that hold s back, given those of the rows [B, C]."""
     xp, dim = namespace(s), s.shape[1]
-    y = xp.concat([zeros_like(s), duals], axis=1)
-    pull = program.slope + _multiply(program.hessian, s) + _multiply(program.matrix.mT, y)
+    pull = program.slope + _multiply(program.hessian, s) + _multiply(program.matrix[:, dim:, :].mT, duals)
     held = ((s <= program.low[:, :dim]) & (pull > 0.0)) | ((s >= program.high[:, :dim]) & (pull < 0.0))
     return xp.where(held, -pull, 0.0)
 

@@ -29,7 +29,6 @@ from meco.core.arrays import (
     Factored,
     bounded,
     identities,
-    inverse,
     namespace,
     norm,
     total,
@@ -189,18 +188,18 @@ def least_change(
 def fit_weights(u: Array, y: Array, p: Array, tau: Array, eta: Sequence[Array], rough: Array) -> Fit:
     """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel, smooth = _add_ridge(base, eta[0], tau), rough == rough
+    kernel, smooth = add_ridge(base, eta[0], tau), rough == rough
     for level in eta[1:]:
         smooth = smooth & (rough != level)
     w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, y, p)
     for level in eta[1:]:  # the rougher ones among the functions
         here = rough == level
-        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), _add_ridge(base, level, tau), y, p)
+        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), add_ridge(base, level, tau), y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, kernel, w, kept, tau)
 
 
-def _add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
+def add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
     """K of eq. (1) for eta [B or 1] or a number."""
     ridge = (eta * (1.0 + tau))[:, None, None]
     return Factored(base + ridge * identities(1, base.shape[1], base))
@@ -254,7 +253,7 @@ def leave_one_out_r2(fit: Fit) -> Array:
     1 - sum e_i^2. What is kept of the previous model is that of all values, the one left out among them.
     """
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
+    diagonal = xp.linalg.diagonal(fit.kernel.inverted)
     error = fit.w / diagonal[..., None]
     taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]

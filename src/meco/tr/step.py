@@ -153,7 +153,7 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
     xp, by, large = namespace(theta), scales(sub), isinstance(sub.models, PointModels)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
     s, value, margin = zeros_like(sub.low), sub.value, sub.margin
-    slopes, bent, before = sub.models.slope(s), None, multipliers
+    slopes, bent, before = sub.models.gradient, None, multipliers
     for number in range(LINEARISATIONS):
         if number > 0:  # errors grow with the step: one that is short needs less of a margin
             size = bounded(MARGIN_REACH * largest(xp.abs(s)), 0.0, 1.0)
