@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from meco.core.arrays import all_columns, identities, largest, maybe_any, total
-from meco.tr.elastic_program import PENALTY, TOLERANCE, Program
+from meco.tr.elastic_program import PENALTY, TOLERANCE, Program, multiply
 from meco.tr.run_subsets import take_runs
 
 GUESSES = 12  # of the active set: a search in fifty variables needs five in the mean, and rarely more than nine
@@ -32,7 +32,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
     """
     found_s, found_y, found, left = s.copy(), y.copy(), np.zeros(len(s), dtype=bool), np.arange(len(s))
     dim, u = s.shape[1], (GUESS_CURVATURE / PENALTY) * p.rho
-    z, pull, most = _multiply(p.matrix, s) + p.value, p.slope + _multiply(p.hessian, s), p.price / u
+    z, pull, most = multiply(p.matrix, s) + p.value, p.slope + multiply(p.hessian, s), p.price / u
     for _ in range(GUESSES):
         w = z + y / u
         end = np.minimum(np.maximum(w, p.low), p.high)
@@ -42,7 +42,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         limit = TOLERANCE * (1.0 + largest(np.abs(y)))
         done = all_columns(np.abs(wrong) <= np.where(active, TOLERANCE, limit))  # large duals excuse no distance
         if maybe_any(done):
-            done = done & all_columns(np.abs(pull + _multiply(p.matrix.mT, y)) <= limit)
+            done = done & all_columns(np.abs(pull + multiply(p.matrix.mT, y)) <= limit)
         stop = done | (total(active) > dim)
         if maybe_any(stop):
             here, go = left[done], ~stop
@@ -55,11 +55,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         y = y + np.where(active, p.rho, 1.0) * wrong
         curvature = p.hessian + (stiff[:, :dim] + p.sigma)[..., None] * identities(1, dim, s)
         curvature += turned[..., dim:] @ (stiff[:, dim:, None] * p.matrix[:, dim:])
-        d = -np.linalg.solve(curvature, (pull + _multiply(turned, y))[..., None])
+        d = -np.linalg.solve(curvature, (pull + multiply(turned, y))[..., None])
         q = (p.matrix @ d)[..., 0]
         s, y, z, pull = s + d[..., 0], y + stiff * q, z + q, pull + (p.hessian @ d)[..., 0]
     return found_s, found_y, found
-
-
-def _multiply(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (matrix @ x[..., None])[..., 0]

@@ -53,3 +53,8 @@ def make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Arr
         PENALTY * size,
         PROXIMITY * size,
     )
+
+
+def multiply(matrix: Array, x: Array) -> Array:
+    """Each matrix of a stack [B, k, D] times its vector of x [B, D]: [B, k]."""
+    return (matrix @ x[..., None])[..., 0]

@@ -25,7 +25,7 @@ import numpy as np
 
 from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
 from meco.tr.active_set import find_active_sets
-from meco.tr.elastic_program import TOLERANCE, Program, Rows, make_program
+from meco.tr.elastic_program import TOLERANCE, Program, Rows, make_program, multiply
 
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
@@ -66,7 +66,7 @@ def solve_program(
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
     """Duals [B, D] of the bounds that hold s back, given those of the rows [B, C]."""
     xp, dim = namespace(s), s.shape[1]
-    pull = program.slope + _multiply(program.hessian, s) + _multiply(program.matrix[:, dim:, :].mT, duals)
+    pull = program.slope + multiply(program.hessian, s) + multiply(program.matrix[:, dim:, :].mT, duals)
     held = ((s <= program.low[:, :dim]) & (pull > 0.0)) | ((s >= program.high[:, :dim]) & (pull < 0.0))
     return xp.where(held, -pull, 0.0)
 
@@ -181,26 +181,26 @@ def _advance(program: Program, now: Iterate) -> Iterate:
     """One Newton step of (2) from s, and new duals where it has found the minimum."""
     xp = namespace(now.s)
     hessian, rho, sigma = program.hessian, program.rho, program.sigma
-    w = _multiply(program.matrix, now.s) + program.value + now.y / rho
+    w = multiply(program.matrix, now.s) + program.value + now.y / rho
     most = program.price / rho
     out = w - xp.minimum(xp.maximum(w, program.low), program.high)
     e = xp.minimum(xp.maximum(out, -most), most)
-    pull = program.slope + _multiply(hessian, now.s) + sigma * (now.s - now.anchor)
-    gradient = pull + rho * _multiply(program.matrix.mT, e)
+    pull = program.slope + multiply(hessian, now.s) + sigma * (now.s - now.anchor)
+    gradient = pull + rho * multiply(program.matrix.mT, e)
     active = xp.where((out != 0.0) & (xp.abs(out) < most), rho, 0.0)  # [B, k]
     weighted = program.matrix * active[..., None]
     curvature = hessian + program.matrix.mT @ weighted + sigma[..., None] * identities(1, now.s.shape[1], now.s)
-    d = -_multiply(inverse(curvature), gradient)
+    d = -multiply(inverse(curvature), gradient)
     length = _exact_length(program, now, w, most, pull, d)
     s = now.s + length[:, None] * d
     # at the new point
-    step = _multiply(program.matrix, s) + program.value
+    step = multiply(program.matrix, s) + program.value
     w = step + now.y / rho
     out = w - xp.minimum(xp.maximum(w, program.low), program.high)
     e = xp.minimum(xp.maximum(out, -most), most)
     y = rho * e
-    pull = program.slope + _multiply(hessian, s)
-    gradient = pull + _multiply(program.matrix.mT, y)
+    pull = program.slope + multiply(hessian, s)
+    gradient = pull + multiply(program.matrix.mT, y)
     inner = gradient + sigma * (s - now.anchor)
     size = 1.0 + largest(xp.abs(y))
     found = largest(xp.abs(inner)) <= TOLERANCE * size  # [B, 1]
@@ -215,8 +215,8 @@ def _advance(program: Program, now: Iterate) -> Iterate:
 def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: Array, d: Array) -> Array:
     """The length [B] along d [B, D] at which (2) is least: its derivative is piecewise linear and grows."""
     xp = namespace(d)
-    q = _multiply(program.matrix, d)  # [B, k]
-    bend = total(d * _multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)
+    q = multiply(program.matrix, d)  # [B, k]
+    bend = total(d * multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)
     start = total(pull * d)
 
     def slope_at(length: Array) -> Array:
@@ -245,7 +245,3 @@ def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: A
     length = left - at[:, 0] * (right - left) / xp.where(rise > 0.0, rise, 1.0)
     length = xp.where(rise > 0.0, length, 1.0)
     return xp.where(enough, 1.0, length)
-
-
-def _multiply(matrix: Array, x: Array) -> Array:
-    return (matrix @ x[..., None])[..., 0]
