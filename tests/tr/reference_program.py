@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
 from meco.tr.curvature import convexify
-from meco.tr.program import Rows
+from meco.tr.elastic_program import Rows
 
 
 def random_programs(rng, runs, dim, count):

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference_program import objective, random_programs, residual, scipy_answer
 
-from meco.tr.program import DEVICE_SOLVES, Rows, solve_program
+from meco.tr.elastic_program import Rows
+from meco.tr.program import DEVICE_SOLVES, solve_program
 
 SHAPES = [(1, 1), (2, 1), (2, 3), (3, 5), (5, 2), (5, 5), (8, 4), (10, 3), (10, 10), (15, 8)]  # variables, rows
 EACH = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
 F = TypeVar("F", bound=Callable[..., Any])
 
 TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
+LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
@@ -178,10 +179,14 @@ class Factored:
     """Square matrices [B, m, m] that several systems are solved with; on a device they are factored once."""
 
     def __init__(self, matrix: Array) -> None:
-        """On a torch device the matrices [B, m, m] are factored now; elsewhere they are only kept."""
+        """Keep the matrices [B, m, m]; torch factors them when a system is first solved, once."""
         self.matrix = matrix
         self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
-        self._factors: Any = None if self._torch is None else self._torch.linalg.lu_factor_ex(matrix)[:2]
+
+    @cached_property
+    def _factors(self) -> Any:
+        """LU factors and pivots, of torch alone."""
+        return self._torch.linalg.lu_factor_ex(self.matrix)[:2]
 
     def solved(self, right: Array) -> Array:
         """matrix^-1 right, both with B rows: [B, m, n].
@@ -191,6 +196,11 @@ class Factored:
         if self._torch is not None:
             return self._torch.linalg.lu_solve(*self._factors, right)
         return namespace(right).linalg.solve(self.matrix, right)
+
+    @cached_property
+    def inverted(self) -> Array:
+        """The inverses [B, m, m], made once."""
+        return inverse(self.matrix)
 
     def of(self, runs: np.ndarray) -> Factored:
         """The matrices of the runs at these indices, factored again."""
@@ -260,6 +270,16 @@ def norm(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
 
     [..., n] -> [...], n >= 1; nan where there is one.
     """
+    if not isinstance(x, np.ndarray):
+        return _scaled_norm(x, axis)
+    square = total(x * x, axis)
+    if known_all(plain := (square > LEAST_SQUARE) & (square < MOST_SQUARE)):
+        return np.sqrt(square)
+    return np.where(plain, np.sqrt(square), _scaled_norm(x, axis))
+
+
+def _scaled_norm(x: Array, axis: int | tuple[int, ...]) -> Array:
+    """norm() in units of the largest number, in which no square overflows."""
     xp = namespace(x)
     size = xp.abs(x)
     most = np.maximum.reduce(size, axis=axis, keepdims=True) if xp is np else xp.max(size, axis=axis, keepdims=True)

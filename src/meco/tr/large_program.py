@@ -23,14 +23,8 @@ import numpy as np
 
 from meco.core.arrays import Array
 from meco.tr.curvature import MAX_CURVATURE, OVERFLOWING_CURVATURE
-from meco.tr.program import (
-    LEAST_CURVATURE,
-    LINE_TOLERANCE,
-    PENALTY,
-    Rows,
-    find_corners,
-    find_least_point,
-)
+from meco.tr.elastic_program import LEAST_CURVATURE, PENALTY, Rows
+from meco.tr.program import LINE_TOLERANCE, find_corners, find_least_point
 
 EXACT_VARIABLES = 150  # up to which all eigenvalues are found
 DIRECTIONS = 60  # beyond: dimensions of the Krylov space

@@ -10,9 +10,9 @@ method of multipliers (Rockafellar 1976) minimises for fixed duals y, with a pen
 
 and then takes y = rho e. (2) is a quadratic in every set of active rows, so Newton's method with an exact line search
 (semismooth Newton; Hermans, Themelis and Patrinos 2022 use the same pair) ends after a few solves:
-four for a program in the mean of a search in ten variables, two to fourteen from duals of zero on random ones. A run is
-done when the optimality conditions hold to TOLERANCE; runs in
-lockstep wait for nobody.
+two to fourteen from duals of zero on random programs. A run is done when the optimality conditions hold to TOLERANCE;
+runs in lockstep wait for nobody. In NumPy the active rows are guessed first (active_set.py), which is several times
+faster where it ends, as it does for most programs of a search.
 """
 
 from __future__ import annotations
@@ -24,38 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
+from meco.tr.active_set import find_active_sets
+from meco.tr.elastic_program import TOLERANCE, Program, Rows, make_program, multiply
 
-TOLERANCE = 1e-10  # of the optimality conditions, in units where rows and steps have length about one
-PENALTY = 1e5  # rho, in units of the curvature: the duals' error falls by so much with every update
-LEAST_CURVATURE = 0.1  # that rho is measured by, where the program has hardly any
-PROXIMITY = 1e-9  # sigma, in the same units: a program without curvature has corners
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
 DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
-
-
-class Rows(NamedTuple):
-    """Rows low <= value + matrix s <= high that may be broken at a price: matrix [B, C, D], the others [B, C]."""
-
-    matrix: Array
-    value: Array
-    low: Array
-    high: Array
-    price: Array
-
-
-class Program(NamedTuple):
-    """(1) with the bounds of s as its first rows: hessian [B, D, D], slope [B, D], the others [B, k], k = D + C."""
-
-    hessian: Array
-    slope: Array
-    matrix: Array  # J [B, k, D]
-    value: Array
-    low: Array
-    high: Array
-    price: Array
-    rho: Array  # [B, 1]
-    sigma: Array  # [B, 1]
 
 
 class Iterate(NamedTuple):
@@ -75,42 +49,24 @@ def solve_program(
     duals [B, C] is where the iteration starts: those of a similar program, or zeros.
     """
     xp, dim = namespace(slope), slope.shape[1]
-    program = _make_program(hessian, slope, rows, low, high)
+    program = make_program(hessian, slope, rows, low, high)
     s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     y = xp.concat([_bound_duals(program, s, duals), duals], axis=1)
     if isinstance(slope, np.ndarray):
-        answers = [_solve_one(Program(*(part[b] for part in program)), s[b], y[b], solves) for b in range(len(s))]
-        s, y = (np.stack(part) for part in zip(*answers))
+        known = s, y
+        s, y, found = find_active_sets(program, *known)
+        for b in np.flatnonzero(~found):
+            s[b], y[b] = _solve_one(Program(*(part[b] for part in program)), known[0][b], known[1][b], solves)
     else:
         s, _, y, _ = _iterate_all(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
     price = rows.price
     return xp.minimum(xp.maximum(s, low), high), xp.minimum(xp.maximum(y[:, dim:], -price), price)
 
 
-def _make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array) -> Program:
-    """Bounds and rows stacked."""
-    xp, (runs, dim) = namespace(slope), slope.shape
-    size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
-    size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
-    none = zeros_like(slope)
-    return Program(
-        hessian,
-        slope,
-        xp.concat([identities(runs, dim, slope), rows.matrix], axis=1),
-        xp.concat([none, rows.value], axis=1),
-        xp.concat([low, rows.low], axis=1),
-        xp.concat([high, rows.high], axis=1),
-        xp.concat([none + xp.inf, rows.price], axis=1),
-        PENALTY * size,
-        PROXIMITY * size,
-    )
-
-
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
     """Duals [B, D] of the bounds that hold s back, given those of the rows [B, C]."""
     xp, dim = namespace(s), s.shape[1]
-    y = xp.concat([zeros_like(s), duals], axis=1)
-    pull = program.slope + _multiply(program.hessian, s) + _multiply(program.matrix.mT, y)
+    pull = program.slope + multiply(program.hessian, s) + multiply(program.matrix[:, dim:, :].mT, duals)
     held = ((s <= program.low[:, :dim]) & (pull > 0.0)) | ((s >= program.high[:, :dim]) & (pull < 0.0))
     return xp.where(held, -pull, 0.0)
 
@@ -225,26 +181,26 @@ def _advance(program: Program, now: Iterate) -> Iterate:
     """One Newton step of (2) from s, and new duals where it has found the minimum."""
     xp = namespace(now.s)
     hessian, rho, sigma = program.hessian, program.rho, program.sigma
-    w = _multiply(program.matrix, now.s) + program.value + now.y / rho
+    w = multiply(program.matrix, now.s) + program.value + now.y / rho
     most = program.price / rho
     out = w - xp.minimum(xp.maximum(w, program.low), program.high)
     e = xp.minimum(xp.maximum(out, -most), most)
-    pull = program.slope + _multiply(hessian, now.s) + sigma * (now.s - now.anchor)
-    gradient = pull + rho * _multiply(program.matrix.mT, e)
+    pull = program.slope + multiply(hessian, now.s) + sigma * (now.s - now.anchor)
+    gradient = pull + rho * multiply(program.matrix.mT, e)
     active = xp.where((out != 0.0) & (xp.abs(out) < most), rho, 0.0)  # [B, k]
     weighted = program.matrix * active[..., None]
     curvature = hessian + program.matrix.mT @ weighted + sigma[..., None] * identities(1, now.s.shape[1], now.s)
-    d = -_multiply(inverse(curvature), gradient)
+    d = -multiply(inverse(curvature), gradient)
     length = _exact_length(program, now, w, most, pull, d)
     s = now.s + length[:, None] * d
     # at the new point
-    step = _multiply(program.matrix, s) + program.value
+    step = multiply(program.matrix, s) + program.value
     w = step + now.y / rho
     out = w - xp.minimum(xp.maximum(w, program.low), program.high)
     e = xp.minimum(xp.maximum(out, -most), most)
     y = rho * e
-    pull = program.slope + _multiply(hessian, s)
-    gradient = pull + _multiply(program.matrix.mT, y)
+    pull = program.slope + multiply(hessian, s)
+    gradient = pull + multiply(program.matrix.mT, y)
     inner = gradient + sigma * (s - now.anchor)
     size = 1.0 + largest(xp.abs(y))
     found = largest(xp.abs(inner)) <= TOLERANCE * size  # [B, 1]
@@ -259,8 +215,8 @@ def _advance(program: Program, now: Iterate) -> Iterate:
 def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: Array, d: Array) -> Array:
     """The length [B] along d [B, D] at which (2) is least: its derivative is piecewise linear and grows."""
     xp = namespace(d)
-    q = _multiply(program.matrix, d)  # [B, k]
-    bend = total(d * _multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)
+    q = multiply(program.matrix, d)  # [B, k]
+    bend = total(d * multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)
     start = total(pull * d)
 
     def slope_at(length: Array) -> Array:
@@ -289,7 +245,3 @@ def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: A
     length = left - at[:, 0] * (right - left) / xp.where(rise > 0.0, rise, 1.0)
     length = xp.where(rise > 0.0, length, 1.0)
     return xp.where(enough, 1.0, length)
-
-
-def _multiply(matrix: Array, x: Array) -> Array:
-    return (matrix @ x[..., None])[..., 0]

@@ -24,7 +24,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, norm, total
+from meco.core.arrays import (
+    Array,
+    Factored,
+    bounded,
+    identities,
+    namespace,
+    norm,
+    total,
+    zeros_like,
+)
 from meco.tr.critical import CriticalFunctions
 
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
@@ -179,16 +188,18 @@ def least_change(
 def fit_weights(u: Array, y: Array, p: Array, tau: Array, eta: Sequence[Array], rough: Array) -> Fit:
     """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel = _add_ridge(base, eta[0], tau)
-    w, kept = _solve_weights(kernel, y, p)
+    kernel, smooth = add_ridge(base, eta[0], tau), rough == rough
+    for level in eta[1:]:
+        smooth = smooth & (rough != level)
+    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, y, p)
     for level in eta[1:]:  # the rougher ones among the functions
-        rougher, kept_there = _solve_weights(_add_ridge(base, level, tau), y, p)
         here = rough == level
+        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), add_ridge(base, level, tau), y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, kernel, w, kept, tau)
 
 
-def _add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
+def add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
     """K of eq. (1) for eta [B or 1] or a number."""
     ridge = (eta * (1.0 + tau))[:, None, None]
     return Factored(base + ridge * identities(1, base.shape[1], base))
@@ -212,6 +223,16 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     return rest + (1.0 - share)[:, None, :] * own, share
 
 
+def _solve_weights_of(runs: Array, kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+    """_solve_weights() for the runs where [B] holds: NumPy leaves out the work of the others, which get zeros."""
+    if not isinstance(runs, np.ndarray) or runs.all():
+        return _solve_weights(kernel, y, p)
+    w, kept = zeros_like(y), zeros_like(y[:, 0, :])
+    if runs.any():
+        w[runs], kept[runs] = _solve_weights(kernel.of(runs), y[runs], p[runs])
+    return w, kept
+
+
 def _sum_outer(w: Array, u: Array) -> Array:
     """sum_i w_i u_i u_i' of eq. (2): [B, F, m], [B, m, D] -> [B, F, D, D]."""
     return u.mT[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
@@ -232,7 +253,7 @@ def leave_one_out_r2(fit: Fit) -> Array:
     1 - sum e_i^2. What is kept of the previous model is that of all values, the one left out among them.
     """
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
+    diagonal = xp.linalg.diagonal(fit.kernel.inverted)
     error = fit.w / diagonal[..., None]
     taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.core.arrays import Array, identities, inverse, maybe_any, namespace, total
-from meco.tr.quadratic import Fit, covariance
+from meco.core.arrays import Array, Factored, maybe_any, namespace, total
+from meco.tr.quadratic import Fit, add_ridge, covariance
 
 ROUGH_LEVELS = (1e-6, 1e-4, 1e-2)  # eta of rougher and rougher functions
 FADING = 0.7  # what an estimate leaves of those before it
@@ -36,19 +36,19 @@ def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
     taken = xp.astype(xp.any(fit.u != 0.0, axis=-1), fit.u.dtype)  # [B, m]: the centre tells nothing
     evidence = LEAST_EVIDENCE * total(taken)[:, None]
     eta = smooth[:, None] + 0.0 * fit.y[:, 0, :]
-    best = _likelihood(fit.y, base, smooth, fit.tau, taken)
+    best = _likelihood(fit.y, fit.kernel, taken)  # whose eta is the smooth one
     for level in ROUGH_LEVELS:
-        likely = _likelihood(fit.y, base, 0.0 * smooth + level, fit.tau, taken)
+        likely = _likelihood(fit.y, add_ridge(base, 0.0 * smooth + level, fit.tau), taken)
         better = (likely > best + evidence) & (smooth[:, None] < level)
         eta, best = xp.where(better, level, eta), xp.where(better, likely, best)
     found = xp.astype(eta[:, 0] > smooth, eta.dtype)
     return Roughness(eta, FADING * lately + (1.0 - FADING) * found)
 
 
-def _likelihood(y: Array, base: Array, eta: Array, tau: Array, taken: Array) -> Array:
-    """Eq. (1) of values y [B, m, F] at eta [B or 1], over the points that are taken [B, m]: [B, F]."""
+def _likelihood(y: Array, kernel: Factored, taken: Array) -> Array:
+    """Eq. (1) of values y [B, m, F] with K [B, m, m], over the points that are taken [B, m]: [B, F]."""
     xp, count = namespace(y), total(taken)[:, None]
-    inverted = inverse(base + (eta * (1.0 + tau))[:, None, None] * identities(1, base.shape[1], base))
+    inverted = kernel.inverted
     diagonal = xp.linalg.diagonal(inverted)  # [B, m]: 1 / s
     share = taken / xp.where(diagonal > 0.0, diagonal, 1.0)
     missed = inverted @ y  # e / s

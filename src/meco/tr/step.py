@@ -21,10 +21,11 @@ from typing import NamedTuple
 from meco.core.arrays import Array, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
+from meco.tr.elastic_program import Rows
 from meco.tr.large_program import find_curvature, solve_large_program
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.point_models import Models, PointModels
-from meco.tr.program import Rows, solve_program
+from meco.tr.program import solve_program
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
 LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
@@ -152,7 +153,7 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
     xp, by, large = namespace(theta), scales(sub), isinstance(sub.models, PointModels)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
     s, value, margin = zeros_like(sub.low), sub.value, sub.margin
-    slopes, bent, before = sub.models.slope(s), None, multipliers
+    slopes, bent, before = sub.models.gradient, None, multipliers
     for number in range(LINEARISATIONS):
         if number > 0:  # errors grow with the step: one that is short needs less of a margin
             size = bounded(MARGIN_REACH * largest(xp.abs(s)), 0.0, 1.0)
