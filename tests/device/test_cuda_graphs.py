@@ -25,6 +25,8 @@ from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
 from meco.method_record import as_method_record
+from meco.policies.policy import RandomPolicy
+from meco.policies.profile_search import profile_search
 from meco.problems.generated import GENERATED, Family, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
@@ -130,6 +132,16 @@ def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budge
 def test_a_replayed_model_search_is_the_search_as_written(recorded, build):
     names = ["C01", "C01", "C02"]
     assert_same(searched(build, 20, names=names, dim=2), from_buffers(build, 20, names=names, dim=2))
+    assert sum(graph.replays for graph in recorded) > 10
+
+
+@pytest.mark.slow
+def test_a_replayed_search_that_holds_profiles_is_the_search_as_written(recorded):
+    def made(task):
+        return profile_search(RandomPolicy(), task)
+
+    names = ["C01", "C02"]
+    assert_same(searched(made, 24, names=names, dim=2), from_buffers(made, 24, names=names, dim=2))
     assert sum(graph.replays for graph in recorded) > 10
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meco.files.source_digest import source_digest
 
-ENGINE_MODULES = ("meco.tr.engine", "meco.tr.features", "meco.policies.controller")
+ENGINE_MODULES = ("meco.tr.engine", "meco.tr.features", "meco.policies.profile_search", "meco.policies.controller")
 ENGINE_PACKAGES = ("meco.tr", "meco.engines.es")  # whose modules belong to it where it imports them
 
 

@@ -78,7 +78,7 @@ class Controlled(Engine):
     candidates between decisions that are spread over the budget.
     """
 
-    remembers = ("engine", "controller", "told", "next_decision", "draw")  # names in saved states
+    remembers: tuple[str, ...] = ("engine", "controller", "told", "next_decision", "draw")  # names in saved states
 
     def __init__(
         self,

@@ -11,6 +11,8 @@ from meco.core.arrays import Array, Constants, namespace
 from meco.core.control import Control
 from meco.core.registry import Registry
 from meco.policies.paper.steered_rule import DECODERS, Decoder
+from meco.tr.controls import TR_CONTROLS
+from meco.tr.profiles import Profiles, complete_profiles
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,22 @@ THETA_BY_SHARE = ControlSet.product(
     share=(0.0, 0.2, 0.5, 0.8, 0.95),
 )
 
+
+def profile_controls(profiles: Profiles) -> ControlSet:
+    """All controls of TR, and a row of the grid for each profile."""
+    grid = tuple(tuple(values[control.name] for control in TR_CONTROLS) for values in profiles.values())
+    return ControlSet("tr-profiles", TR_CONTROLS, grid)
+
+
+TR_PROFILES = profile_controls(complete_profiles())  # policies of profiles bring a grid of their own
+
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",
     {
         **{name: make_relaxation_controls(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
         THETA_AND_SHARE.name: THETA_AND_SHARE,
         THETA_BY_SHARE.name: THETA_BY_SHARE,
+        TR_PROFILES.name: TR_PROFILES,
     },
 )
 

@@ -21,6 +21,12 @@ from meco.policies.paper.state import (
     valid_mask,
 )
 from meco.tr.features import TR_FEATURE_NAMES, TR_FEATURE_NEEDS, TrFeatureMemory, tr_features
+from meco.tr.profile_features import (
+    PROFILE_FEATURE_NAMES,
+    PROFILE_FEATURE_NEEDS,
+    ProfileFeatureMemory,
+    profile_features,
+)
 
 
 class FeatureSet(ABC):
@@ -115,4 +121,19 @@ class ModelSearch(FeatureSet):
         return tr_features(known, memory)
 
 
-FEATURES: Registry[FeatureSet] = Registry("feature set", {each.name: each for each in (PopulationTen(), ModelSearch())})
+class ProfileSearchState(FeatureSet):
+    """What tells early which profile of controls a search by models wants (tr/profile_features.py)."""
+
+    name, version, bound = "tr-search", 1, 1.0
+    names, needs = PROFILE_FEATURE_NAMES, PROFILE_FEATURE_NEEDS
+
+    @np.errstate(all="ignore")  # values beyond any range are bounded
+    def observe(
+        self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
+    ) -> tuple[Array, ProfileFeatureMemory | None]:
+        return profile_features(known, memory)
+
+
+FEATURES: Registry[FeatureSet] = Registry(
+    "feature set", {each.name: each for each in (PopulationTen(), ModelSearch(), ProfileSearchState())}
+)

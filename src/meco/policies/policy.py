@@ -15,7 +15,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, ControlSet, find_control_set_name
+from meco.policies.controls import CONTROLS, TR_PROFILES, ControlSet, find_control_set_name, profile_controls
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack_networks
 
@@ -29,12 +29,15 @@ __all__ = [
     "Greedy",
     "Masked",
     "Policy",
+    "ProfileChoice",
+    "ProfileTree",
     "RandomPolicy",
     "Weights",
     "q_values",
     "stack_policies",
 ]
 
+TREE_DEPTH = 3  # of a policy that is a tree
 CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
 
 
@@ -137,6 +140,39 @@ class Choosing(NetworkPolicy):
 
 
 @dataclass(frozen=True, eq=False)
+class ProfileChoice(Greedy):
+    """The profile of largest worth, among those that came with the policy: "profiles" of its metadata."""
+
+    _profiles: ControlSet = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_profiles", controls_of(self.metadata))
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """The controls of that profile; the grid of controls is not used."""
+        return self._profiles.combination(self.act(s, u))
+
+
+class ProfileTree(ProfileChoice):
+    """A decision tree of depth three in the place of the network: seven questions, eight profiles.
+
+    Question j is whether s @ w1[:, j] + b1[j] > 0, the root first, then from left to right; leaf l has the values
+    w2[l] [A], and "no" goes left. The eighth column of w1 and b1 is not used.
+    """
+
+    def outputs(self, s: Array, output: str = "linear") -> Array:
+        """The values of the leaf that each run comes to: s [B, F] -> [B, A]."""
+        weights, xp = self._network.on(s), namespace(s)
+        yes = xp.astype((s[:, None, :] @ weights.w1)[:, 0, :] + weights.b1 > 0.0, xp.int64)  # [B, 8]
+        every = xp.arange(yes.shape[-1], device=s.device)[None, :]
+        node = 0 * yes[:, :1]
+        for _ in range(TREE_DEPTH):
+            node = 2 * node + 1 + xp.sum(yes * xp.astype(every == node, yes.dtype), axis=-1, keepdims=True)
+        return xp.take(weights.w2, node[:, 0] - (2**TREE_DEPTH - 1), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
 class EpsilonGreedy(Policy):
     """Greedy, but with probability rate an action at random."""
 
@@ -229,13 +265,26 @@ class Masked(Policy):
 
 
 POLICY_KINDS: Registry[type[NetworkPolicy]] = Registry(
-    "kind of policy", {"greedy": Greedy, "correcting": Correcting, "choosing": Choosing}
+    "kind of policy",
+    {
+        "greedy": Greedy,
+        "correcting": Correcting,
+        "choosing": Choosing,
+        "profiles": ProfileChoice,
+        "profile-tree": ProfileTree,
+    },
 )
+
+
+def controls_of(metadata: Mapping[str, Any]) -> ControlSet:
+    """The controls that metadata names, with the policy's own profiles as their grid where it brings some."""
+    named = CONTROLS[metadata.get("controls", TR_PROFILES.name)]
+    return profile_controls(metadata["profiles"]) if named is TR_PROFILES and "profiles" in metadata else named
 
 
 def find_network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
     """The shape that a policy's features, controls and kind ask for; UnknownName for names that are not known."""
-    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
+    features, controls = FEATURES[metadata["features"]], controls_of(metadata)
     return NetworkShape(len(features.names), hidden, POLICY_KINDS[metadata["kind"]].width(controls))
 
 

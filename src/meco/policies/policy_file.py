@@ -22,10 +22,12 @@ from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_s
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import POLICY_KINDS, NetworkPolicy, find_network_shape
+from meco.policies.policy import POLICY_KINDS, NetworkPolicy, controls_of, find_network_shape
+from meco.tr.controls import TR_CONTROLS
 
 SUFFIX = ".safetensors"
 METADATA_DIGEST = "record_digest"  # the entry that notices a change of the others
+PROFILES_WANTED = "values of all controls of TR, within their ranges, by name"
 DEFAULT_METADATA = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
 
 
@@ -64,7 +66,9 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
     written = {**DEFAULT_METADATA, **entries, "digest": digest_weights(numbers)}
     written.setdefault("controls", find_control_set_name(written.get("decoder", "geometric")))
-    features, controls = FEATURES[written["features"]], CONTROLS[written["controls"]]
+    if "profiles" in written and not are_profiles(written["profiles"]):
+        raise InvalidInput(f"cannot save {os.fspath(path)}: profiles must be {PROFILES_WANTED}")
+    features, controls = FEATURES[written["features"]], controls_of(written)
     written |= {
         "feature_version": features.version,
         "clip": features.bound,
@@ -148,7 +152,8 @@ def _check_features_and_controls(
     metadata: dict[str, Any], source: str, expect: Callable[[str, bool, str], None]
 ) -> None:
     """DamagedFile unless features and controls mean here what they meant when the policy was made."""
-    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
+    expect("profiles", "profiles" not in metadata or are_profiles(metadata["profiles"]), PROFILES_WANTED)
+    features, controls = FEATURES[metadata["features"]], controls_of(metadata)
     version, delta = metadata.get("feature_version"), metadata.get("delta")
     if version != features.version:
         raise DamagedFile(
@@ -159,3 +164,17 @@ def _check_features_and_controls(
     expect("grid", metadata.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
     if controls.name in DECODER_OF_CONTROLS:
         expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")
+
+
+def are_profiles(given: Any) -> bool:
+    """Whether they are profiles by name, each with a value for every control of TR, within its range."""
+    known = {control.name: control for control in TR_CONTROLS}
+
+    def is_profile(values: Any) -> bool:
+        return (
+            isinstance(values, dict)
+            and values.keys() == known.keys()
+            and all(isinstance(v, (int, float)) and known[k].low <= v <= known[k].high for k, v in values.items())
+        )
+
+    return isinstance(given, dict) and bool(given) and all(map(is_profile, given.values()))

@@ -54,6 +54,7 @@ from meco.tr.model_fit import LocalFit, fit_models, model_size, tells_curvature,
 from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
 from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
+from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_search
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -138,7 +139,7 @@ class TrustRegion(Engine):
 
     def capabilities(self) -> tuple[Any, ...]:
         """Everything that a method of models can do."""
-        knows = () if self.offspring is None else TR_FEATURE_NEEDS
+        knows = PROFILE_FEATURE_NEEDS if self.offspring is None else TR_FEATURE_NEEDS
         return (
             Steering(self.controls, knows, self.steer, self._describe_search),
             SavedState(self),
@@ -381,7 +382,11 @@ class TrustRegion(Engine):
     # -- what else it can do ------------------------------------------------------------------------
 
     def _describe_search(self) -> Mapping[str, Any]:
-        return {} if self.offspring is None else describe_search(self.task, self.state, self.default_theta())
+        if self.offspring is not None:
+            return describe_search(self.task, self.state, self.default_theta())
+        rng = self.task.rng
+        runs = rng.xp.zeros(rng.runs, dtype=rng.xp.float64, device=rng.device)
+        return describe_profile_search(self.task, self._state, runs)
 
     def _find_converged(self) -> Array:
         """Runs [B] whose region is about to start again from a centre that keeps every constraint."""

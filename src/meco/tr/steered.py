@@ -13,6 +13,7 @@ from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES
 from meco.policies.network import NetworkShape
 from meco.policies.policy import Correcting, Policy
+from meco.policies.profile_search import PROFILE_FEATURES, profile_search
 from meco.policies.resolve import PolicyLike, find_policy
 from meco.tr.engine import make_tr_es
 
@@ -31,13 +32,14 @@ def make_meco_tr(
 ) -> Controlled:
     """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it.
 
-    theta and share are constants in the place of a policy.
+    theta and share are constants in the place of a policy. A policy over profiles steers TR without offspring.
     """
     constants = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
     if constants and policy is not None:
         raise InvalidInput(f"MeCO-TR takes a policy or constants, not both; got policy and {', '.join(constants)}")
     policy = (constants or DEFAULT_SEARCH_POLICY) if policy is None else policy
-    return steered_search(find_policy(policy, task.rng.seeds, correcting_shape(), Correcting), task, **options)
+    found = find_policy(policy, task.rng.seeds, correcting_shape(), Correcting)
+    return (profile_search if found.features == PROFILE_FEATURES else steered_search)(found, task, **options)
 
 
 def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
