@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from meco.core.arrays import Array
-from meco.learn.tr.rollouts import run_searches
+from meco.learn.tr.searches import run_searches
 from meco.learn.tr.training_problems import BudgetedProblem, Layout, list_problems, read_layout
 from meco.policies.controls import ControlSet
 from meco.policies.features import FEATURES

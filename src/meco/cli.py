@@ -25,7 +25,7 @@ COMMANDS = {
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
-    "train-tr": "train the policy of MeCO-TR",
+    "train-tr": "train a policy over profiles of TR's controls",
     "challenge": "judge a learned agent by the protocol",
     "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",

@@ -22,8 +22,8 @@ from meco.learn.challenge.judging import (
 )
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
+from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.learn.tr.episode import TrustRegionEpisode
-from meco.learn.tr.policy_comparison import OWN_RULE_NAME
 from meco.policies.policy import ConstantControls
 from meco.tr.steered import SEARCH_FEATURES  # noqa: F401
 

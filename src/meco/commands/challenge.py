@@ -36,7 +36,7 @@ from meco.learn.challenge.judging import (
     make_controls,
 )
 from meco.learn.challenge.kept_batches import KeptBatches
-from meco.learn.tr.policy_comparison import OWN_RULE_NAME
+from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.policies.store import load_policy
 from meco.tr.steered import DEFAULT_SEARCH_POLICY
 

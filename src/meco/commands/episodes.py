@@ -10,7 +10,7 @@ from meco.errors import InvalidInput
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
 from meco.learn.challenge.judging import SHIPPED_NAME, SetSize, list_generated_set, make_controls
 from meco.learn.challenge.offline import record_episodes
-from meco.learn.tr.policy_comparison import OWN_RULE_NAME
+from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.learn.tr.training_problems import read_layout
 from meco.policies.policy import RandomPolicy
 

@@ -1,4 +1,4 @@
-"""meco train-tr: train the policy of MeCO-TR by rollouts."""
+"""meco train-tr: train a policy over profiles of TR's controls by rollouts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from functools import partial
 from meco.commands.train import EXIT_STOPPED, add_common_options, read_settings, words_of_policy
 from meco.core.signals import note_signals
 from meco.errors import InvalidInput
+from meco.learn.profiles.training import ABLATIONS, ProfileConfig, train_profiles
 from meco.learn.settings import check_device
-from meco.learn.tr.training import RolloutConfig, train_by_rollouts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco train-tr`."""
     add_common_options(parser)
+    parser.add_argument("--ablations", action="store_true", help="also train without parts, with the first seed")
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")
 
@@ -33,13 +34,23 @@ def run(args: argparse.Namespace) -> int:
     end = None if args.seconds is None else time.monotonic() + args.seconds
     report = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
     command = shlex.join(["meco", *words_of_policy(sys.argv[1:])])
+    configs = read_configs(args)
+    if configs[0].device != "cpu":
+        check_device(configs[0].device)
     with note_signals() as stop:
         stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
-        for seed in args.seeds:
-            config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(read_settings(args))
-            config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
-            check_device(config.device)
-            if not train_by_rollouts(config, args.out, args.processes, stop_or_late, report, command):
-                print(f"stopped; the same command goes on with the runs in {args.out}", file=sys.stderr)
-                return EXIT_STOPPED
+        if not train_profiles(configs, args.out, args.processes, stop_or_late, report, command):
+            print(f"stopped; the same command goes on with the runs in {args.out}", file=sys.stderr)
+            return EXIT_STOPPED
     return 0
+
+
+def read_configs(args: argparse.Namespace) -> list[ProfileConfig]:
+    """A training for each seed, and for each ablation where they are asked for."""
+    given = ProfileConfig(device=args.device or "cpu").with_texts(read_settings(args))
+    named = [replace(given, seed=seed, name=f"{given.name}-seed{seed}") for seed in args.seeds]
+    configs = named if len(named) > 1 else [replace(given, seed=args.seeds[0])]
+    if args.ablations:
+        first = replace(given, seed=args.seeds[0])
+        configs += [replace(first, name=f"{given.name}-{name}", **change) for name, change in ABLATIONS.items()]
+    return configs

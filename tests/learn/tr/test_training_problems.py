@@ -7,7 +7,7 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.learn.tr.rollouts import run_searches
+from meco.learn.tr.searches import run_searches
 from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems
 from meco.policies.network import Weights, draw_weights, stack_networks
 from meco.policies.policy import Correcting

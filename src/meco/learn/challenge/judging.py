@@ -16,8 +16,8 @@ from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
 from meco.learn.challenge.kept_batches import Batch, KeptBatches, digest_facts
 from meco.learn.challenge.observation import Observation
 from meco.learn.engine_digest import engine_digest
+from meco.learn.tr.constant_controls import COMPARISON_SEED, CONSTANT_CONTROLS, OWN_RULE_NAME
 from meco.learn.tr.episode import TrustRegionEpisode
-from meco.learn.tr.policy_comparison import COMPARISON_SEED, CONSTANT_CONTROLS, OWN_RULE_NAME
 from meco.learn.tr.quantile import Outcomes, quantile
 from meco.learn.tr.training_problems import list_problems
 from meco.policies.controls import CONTROLS

@@ -1,1 +1,1 @@
-"""Training of MeCO-TR's policy: rollouts with fixed controls, and a regression of what these are worth."""
+"""Episodes of MeCO-TR whose theta and share are set from outside, and the quantiles that they are rewarded by."""
