@@ -14,6 +14,8 @@ nonlinear problems with a reference are run, no others.
 Most of these problems have infinite bounds, which problems/s2mpj.py replaces by a box around x0. With --as-stated every
 method gets the bounds that the collection states; peers are still started again from points of that box.
 
+With --picture FILE.svg nothing is counted: the gap still open of TR, COBYQA and SLSQP on a few problems is drawn.
+
 With --out runs are kept as lines of JSON, and a second call goes on where the first one was stopped.
 """
 
@@ -24,8 +26,9 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +40,15 @@ import numpy as np
 from _side_by_side import machine, optional
 from meco import METHODS, Method, Tolerances, get_problem, minimize
 from meco.core.problem import Problem
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, LegendKey, Line, Panel
 from meco.problems import s2mpj
 
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
 PER_VARIABLE = (5, 10, 20, 50)
 DIFFERENCE = 1.5e-8  # step of forward differences
 OURS = ("TR", "MeCO-TR")
+LEAST_GAP = 1e-12  # that a picture shows
 
 
 class Spent(Exception):
@@ -229,6 +235,28 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def draw_convergence(names: Sequence[str], path: Path) -> None:
+    """Draw the gap to the reference, of the best feasible point so far, of three methods on each problem; one seed."""
+    methods, panels = ("TR", "COBYQA", "SLSQP"), []
+    for name in names:
+        problem, marks = get_problem(s2mpj.PREFIX + name), []
+        assert problem.best_known is not None
+        for series, method in enumerate(methods):
+            counter = Counter(problem, 30 * problem.dim)
+            search = PEERS[method][1] if method in PEERS else by_minimize(method)
+            with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(Spent):
+                warnings.simplefilter("ignore")
+                search(counter, 1)
+            gap = (np.array(counter.best) - problem.best_known) / max(1.0, abs(problem.best_known))
+            per_variable = np.arange(1, gap.size + 1) / problem.dim
+            shown = np.isfinite(gap)
+            marks.append(Line(per_variable[shown], np.maximum(gap[shown], LEAST_GAP), series, method))
+        axes = Axis("evaluations for each variable", (0, 30)), Axis("gap of the best feasible f", log=True)
+        panels.append(Panel(f"{name}, {problem.dim} variables", marks, *axes, (330, 260)))
+    legend = [LegendKey(method, series) for series, method in enumerate(methods)]
+    Figure("convergence", "Convergence beside COBYQA and SLSQP", panels, legend=legend).save(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", default=",".join([*OURS, *PEERS]))
@@ -237,8 +265,12 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--as-stated", action="store_true", help="with the collection's own, often infinite, bounds")
     parser.add_argument("--also", type=json.loads, default={}, help='TR with controls: {"label": {"margin": 0.05}}')
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw convergence on --problems instead")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    if args.picture is not None:
+        draw_convergence((args.problems or "HS43,HS71,HS113,HS117").split(","), args.picture)
+        return
     methods = []
     for method in args.methods.split(","):
         if method in PEERS and not optional(PEERS[method][0]):

@@ -58,11 +58,11 @@ def model_size(dim: int) -> int:
 
 
 def tells_curvature(dim: int) -> bool:
-    """Whether models have at least half as many points as a quadratic has numbers: up to 12 variables.
+    """Whether models have two fifths as many points as a quadratic has numbers, or more: up to 15 variables.
 
     Beyond, the curvature along single variables is mostly what the least change leaves of older models.
     """
-    return 4 * model_size(dim) >= (dim + 1) * (dim + 2)
+    return 5 * model_size(dim) >= (dim + 1) * (dim + 2)
 
 
 def fit_models(
