@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_EXCUSED = 2  # answers with gaps in a row, of steps that are not judged
 NEAR_MISS = 0.3  # violation of such a one, at most, in shares of what its constraint changes by across the region
-WIDER = 1.5  # than all points that a fit would take: where those lie that know a function
 OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin, at least
 
 
@@ -141,13 +140,13 @@ def _fit_part(
 def _count_near(archive: PointArchive, gaps: np.ndarray, centre: np.ndarray, width: np.ndarray, points: int) -> int:
     """How many points a function that is missing at gaps [n] is fitted to: at least D + 2, at most `points`.
 
-    Between these, as many as lie within WIDER times the distance of the `points`-th point of all.
+    Between these, as many as lie within the distance of the `points`-th point of all.
 
     A model that met values far away, for want of near ones, would be wrong where the search is.
     """
     apart = np.sum(((archive.x[0] - centre) / width) ** 2, axis=1)
     reach = np.sort(apart)[min(points, len(apart)) - 1]
-    near = int(np.sum(~gaps & (apart <= WIDER * WIDER * reach)))
+    near = int(np.sum(~gaps & (apart <= reach)))
     return max(min(near, points), min(centre.size + 2, points))
 
 
