@@ -1,14 +1,22 @@
 """Vectorised and quick functions: batches that pay, and a word on methods that are made for them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from meco import Workers, minimize
 from meco.run.quick_calls import CallSeconds
+from meco.tr.proposers.model_points import wide_steps
 
 
 def bowl(x):
     return np.sum((x - 0.3) ** 2, axis=1), 0.5 - x[:, :1]
+
+
+def around(centre, reach):
+    """A region as wide_steps() reads it."""
+    return SimpleNamespace(centre=centre, reach=np.full_like(centre, reach))
 
 
 def count_calls(**options):
@@ -68,3 +76,21 @@ def test_slow_functions_and_short_runs_are_told_nothing():
     assert seconds_of(3000, 0.01).advise("TR") == []
     assert seconds_of(1000, 1e-5).advise("TR") == []
     assert CallSeconds().advise("TR") == []
+
+
+def test_of_a_large_batch_some_points_lie_anywhere():
+    calls = []
+
+    def kept(x):
+        calls.append(x)
+        return bowl(x)
+
+    found = minimize(kept, [(-1.0, 1.0)] * 3, seed=1, budget=600, workers=Workers(vectorized=True, batch=60))
+    moved = np.abs(calls[-2] - found.x) > 0.1
+    assert 20 <= moved.any(axis=1).sum() <= 27  # all but the step and 32 further points; a few move by less
+    assert not moved.all(axis=1).all()
+
+
+def test_a_wide_step_leaves_all_variables_but_a_few():
+    step = wide_steps(around(np.full((1, 4), 0.25), 0.5), np.array([[[0.1, 0.9, 0.6, 0.7], [0.8, 0.9, 0.6, 0.7]]]))
+    np.testing.assert_allclose(step, [[[(0.2 - 0.25) / 0.5, 0, 0, 0], [0, 0, (0.6 - 0.25) / 0.5, 0]]])

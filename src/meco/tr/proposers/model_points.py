@@ -17,7 +17,7 @@ from meco.tr.failure_avoidance import safe_restart, shorten_risky_steps
 from meco.tr.failures import FailureModel
 from meco.tr.lattice import Lattice, select_least, snap_to
 from meco.tr.merit import MERIT, Weights
-from meco.tr.model_fit import LocalFit
+from meco.tr.model_fit import LocalFit, model_size
 from meco.tr.quadratic import Fit, variance
 from meco.tr.region import Region, Source
 from meco.tr.step import Step, Subproblem, relaxed_step
@@ -26,6 +26,8 @@ from meco.tr.tr_state import TrState
 SAME_POINT_RADII = 0.05  # within which a point is as good as evaluated
 EXACT_RADIUS = 1e-8  # with which only the very point counts as evaluated
 GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
+MOST_NEAR = 32  # further points of a batch in the region, at least; those beyond go anywhere
+WIDE_VARIABLES = 2.0  # that such a point moves, on average
 BATCH_VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps: share of the radius, theta
 
 
@@ -75,6 +77,9 @@ class ModelPoints:
             )
             points[0] = xp.where(geometry[:, None], self._point_of_step(state, tries[:, 0, :]), x)
             made = [step.s]
+            if self._may_go_wide(given) and extra > (near := most_near(self.task.dim)):
+                wide = wide_steps(state.region, u[:, 1 + near : 1 + extra, :])
+                tries = xp.concat([tries[:, : 1 + near, :], wide], axis=1)
             for k in range(extra):
                 steps = k % 2 == 0
                 s = tries[:, 1 + k, :]
@@ -87,6 +92,10 @@ class ModelPoints:
         if maybe_any(restart):
             points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :], given.values), points[0])
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
+
+    def _may_go_wide(self, given: Iteration) -> bool:
+        """Whether points may lie anywhere: in a box, without categories, and while nothing has failed."""
+        return self.task.range is None and self.categories is None and given.failures is None
 
     def _point_of_step(self, state: TrState, s: Array) -> Array:
         """The point of a step s [B, D], in the cube and on the lattice."""
@@ -125,6 +134,22 @@ class ModelPoints:
             multipliers=xp.where(restart[:, None], 0.0, region.multipliers),
         )
         return snap_to(self.lattice, x[:, None, :])[:, 0, :]
+
+
+def most_near(dim: int) -> int:
+    """How many further points of a batch lie in the region: as many as models are fitted to, or MOST_NEAR."""
+    return max(MOST_NEAR, model_size(dim))
+
+
+def wide_steps(region: Region, u: Array) -> Array:
+    """Steps [B, n, D] in radii that put some variables anywhere and leave the others; u [B, n, D] in (0, 1).
+
+    Some WIDE_VARIABLES move, at least the one of least u: whatever the radius, other minima are found like that.
+    """
+    xp, share = namespace(u), min(1.0, WIDE_VARIABLES / u.shape[-1])
+    moves = (u < share) | (u <= xp.min(u, axis=-1, keepdims=True))
+    x = xp.where(u < share, u / share, u)  # of those that move, in (0, 1) again
+    return xp.where(moves, (x - region.centre[:, None, :]) / region.reach[:, None, :], 0.0)
 
 
 def least_known(
