@@ -284,7 +284,7 @@ def test_facts_that_are_no_json_are_refused(tmp_path, table, value):
     with ResultStore.open_campaign(tmp_path) as store:
         store._db.execute(f"INSERT INTO {table} VALUES ('a', ?)", (value,))
         with pytest.raises(DamagedFile, match=f"{table}( is not a JSON|.a must be an object)"):
-            getattr(store, table)()
+            getattr(store, f"read_{table}")()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
