@@ -7,7 +7,6 @@ import pytest
 
 import meco
 
-
 MISSED = pytest.param(
     "HS77", marks=pytest.mark.xfail(reason="a restart in the middle of its valley: 1.1e-5, 1.7e-11 and not feasible")
 )
