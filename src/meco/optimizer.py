@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from meco.core.arrays import to_numpy
 from meco.core.capabilities import Cooperation, find_capability
-from meco.core.memory import DoesNotFit, Record
+from meco.core.memory import DoesNotFit
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
@@ -19,23 +19,13 @@ from meco.result import Result
 from meco.run.async_search import AsyncSearch, check_asynchronous
 from meco.run.calling.answers import Answer, Fault, check_finite, make_failed_answer
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
-from meco.run.folder.search_state import (
-    SearchState,
-    can_save_search,
-    capture_search,
-    fingerprint_inputs,
-    make_record,
-    restore_search,
-    unpack_state,
-)
-from meco.run.function_source import ValueLookup
-from meco.run.known_points import KnownPoints
+from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
+from meco.run.generation_search import GenerationSearch
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.log.evaluations_builder import stack_rows
 from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
-from meco.run.search import make_search
 from meco.variables import HasEnds, Variables
 
 
@@ -311,9 +301,21 @@ class Optimizer:
             self._outstanding[n] = x
             search.mark_outstanding(n, unit)
 
-    def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
-        """Go on from where the search was saved, and tell it what came later; DamagedFile if that does not fit."""
-        at = self._restore_search(told, saved)
+    def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: np.ndarray | None) -> None:
+        """Bring this new optimizer to where another one stood, from what that was told and the bytes of its search.
+
+        Afterwards the log holds every answer of `told`, the search has learnt from them, and exactly the points of
+        `outstanding` are out. saved None, or of no use: everything is told again. DamagedFile where the search asks
+        for other points than these.
+        """
+        self._tell_again(told, self._restore_search(told, saved))
+        self._give_out_again(outstanding)
+
+    def _tell_again(self, told: ToldPoints, at: int) -> None:
+        """Ask for points and tell their answers in the order of numbers, from the at-th answer on; leaves some asked.
+
+        DamagedFile for answers to points that the search never asks for.
+        """
         while at < len(told.number):
             self.ask()
             until = at + int(np.sum(told.number[at:] < self.log.planned))
@@ -325,6 +327,9 @@ class Optimizer:
             p, q = self._told_counts
             self.tell(told.x[part], f, told.g[part][:, :p], told.h[part][:, :q], lost, told.errors_of(part, p, q))
             at = until
+
+    def _give_out_again(self, outstanding: ToldPoints) -> None:
+        """Let exactly these points of the present generation be out; DamagedFile where they are not of it."""
         numbers = outstanding.number.tolist()
         unasked = self._outstanding.keys() - set(numbers)
         self._search.propose_again(len(unasked))  # type: ignore[union-attr]
@@ -341,8 +346,12 @@ class Optimizer:
         lost, errors = bool(told.lost[k]), told.errors[k]
         return self._make_entry(int(told.number[k]), told.x[k], values, lost=lost, errors=errors)[0]
 
-    def _restore_search(self, told: ToldPoints, saved: Any) -> int:
-        """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
+    def _restore_search(self, told: ToldPoints, saved: np.ndarray | None) -> int:
+        """Replace log and search by those that were saved after some of these answers, and say after how many.
+
+        saved [n] are the bytes of a SearchState. 0 where it is None, damaged, or not of these inputs and answers: then
+        log and search stay as they are.
+        """
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
         if state is None or state.fingerprint != fingerprint_inputs(self.request.describe_inputs()):
             return 0
@@ -359,70 +368,6 @@ class Optimizer:
             return 0
         self.log, self._search, self._outstanding = log, search, {}
         return count
-
-
-class GenerationSearch:
-    """A search whose candidates are asked for one by one, and told when the last of a generation is answered.
-
-    Optimizer uses this and AsyncSearch alike: propose, accept_answer, done, nit, loop and saved.
-    """
-
-    def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
-        """Ask for the first generation, or go on from the record of a search after nit generations."""
-        self.request, self.log, self.nit = request, log, nit
-        self._numbers: list[int] = []
-        call = ValueLookup(lambda x: log.values(self._numbers))
-        self.loop = make_search(request, log, call) if record is None else restore_search(request, log, record, call)
-        self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save_state()
-        if record is not None:
-            self._save_state()
-        self._next_generation()
-
-    @property
-    def done(self) -> bool:
-        """Whether the budget is spent and everything has been told."""
-        return self.loop.evaluator.left <= 0
-
-    def _next_generation(self) -> None:
-        """Ask for the next generation, and number its points; one that holds known points only is told at once."""
-        evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
-        self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
-        while evaluator.left > 0 and not self._numbers:
-            self._unit = self.loop.ask()
-            called = known.unknown(self._unit)[: evaluator.left]
-            self._points = evaluator.box.to_box(self._unit)[0][called]
-            self._numbers = list(self.log.reserve_numbers(len(self._points)))
-            if not self._numbers:
-                self._tell_generation()
-
-    def propose(self) -> tuple[int, np.ndarray] | None:
-        """Number and point [D] of the next candidate; None where all of this generation are out."""
-        if self._out == len(self._numbers):
-            return None
-        self._out += 1
-        return self._numbers[self._out - 1], self._points[self._out - 1].copy()
-
-    def propose_again(self, count: int) -> None:
-        """Let propose() give the last so many of this generation again."""
-        self._out -= count
-
-    def accept_answer(self, number: int) -> None:
-        """Tell the engine, and begin the next generation, when this was the last answer of one."""
-        if self._numbers and all(n in self.log.entries for n in self._numbers):
-            self._tell_generation()
-            self._next_generation()
-
-    def _tell_generation(self) -> None:
-        """Tell the engine a complete generation, keep its state, and check what the constraints are."""
-        self.loop.evaluate_and_tell(self._unit)
-        self.nit += 1
-        self.log.check_constraints()
-        self._save_state()
-
-    def _save_state(self) -> None:
-        """Keep in `saved` what the search knows, or None, and after how many answers and generations."""
-        saved = capture_search(self.loop) if can_save_search(self.request) else None
-        self.saved = saved, len(self.log), self.nit
 
 
 def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
