@@ -54,12 +54,12 @@ class Subject:
     wide_budget: int | None = None  # at a hundred variables; budget unless given
 
     def solve(self, problem: Any, budget: int | None = None, seeds: Any = (1,)) -> list[Result]:
-        """Results of runs on a problem, one for each seed."""
-        return solve(self.method, problem, budget or self.budget, list(seeds), **self.options)
+        """Results of runs, one for each seed, on a problem or on one for each; budget None: the subject's."""
+        return solve(self.method, problem, self.budget if budget is None else budget, list(seeds), **self.options)
 
     def make_loop(self, problem: Problem, budget: int | None = None) -> Loop:
-        """A search on the problem with seed 1, before anything was evaluated."""
-        evaluator = Evaluator.on(problem, budget or self.budget)
+        """A search on the problem with seed 1, before anything was evaluated; budget None: the subject's."""
+        evaluator = Evaluator.on(problem, self.budget if budget is None else budget)
         engine = build_engine(METHODS.resolve(self.method), Task.of(evaluator, Streams([1])), **self.options)
         return Loop(engine, evaluator)
 

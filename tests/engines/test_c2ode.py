@@ -11,7 +11,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect_trials
+from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect_trials, reflect_into_cube
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
 
@@ -172,3 +172,7 @@ def test_the_search_reaches_a_constrained_optimum():
 @every_library
 def test_formulas_run_on_any_array_library(xp):
     assert_runs_agree("C2oDE", xp, within=1e-9, budget=200, pop_size=8)
+
+
+def test_reflection_mirrors_once_and_then_stops():
+    assert_allclose(reflect_into_cube(np.array([-0.25, 1.25, 0.3, -1.5, 2.5])), [0.25, 0.75, 0.3, 1.0, 0.0])

@@ -8,7 +8,7 @@ from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.streams import Streams
 from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, make_donors
-from meco.engines.de.operators import cut_block, distinct_indices, reflect_into_cube
+from meco.engines.de.operators import cut_block, distinct_indices
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import StaticPenalty
 
@@ -38,10 +38,6 @@ def test_a_block_is_cut_in_order():
     a, b = cut_block(np.arange(14.0).reshape(2, 7), (2, 2), (3,))
     assert_array_equal(a[1], [[7, 8], [9, 10]])
     assert_array_equal(b[0], [4, 5, 6])
-
-
-def test_reflection_mirrors_once_and_then_stops():
-    assert_allclose(reflect_into_cube(np.array([-0.25, 1.25, 0.3, -1.5, 2.5])), [0.25, 0.75, 0.3, 1.0, 0.0])
 
 
 def test_donors_are_those_of_the_textbook():

@@ -28,7 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the comparison that the options name into a folder, with its report; 0 if every run was made, else 1."""
+    """Run what the folder lacks of the comparison that the options name, and write its report unless --no-report.
+
+    The exit code is 0 where every run is there, 1 where some failed, and 128 + n after signal n, which leaves no
+    report. MecoError for options that make no sense, and where nothing could be run.
+    """
     from meco.bench.plan.comparison import folder_name, make_comparison
     from meco.commands.campaign import check_campaign_options, run_and_report
 

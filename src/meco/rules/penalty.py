@@ -9,7 +9,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import UnknownName
 
-MIN_VIOLATION_RANGE = 1e-12  # below this, violations cannot be told apart and the old weight stays
+MIN_VIOLATION = 1e-12  # of a range or a mean; below it violations count as none, and the old weight stays
 FALLBACK_WEIGHT = 1e12  # first weight when the first population cannot set one
 
 
@@ -76,7 +76,7 @@ def _weight_by_ranges(ev: Evaluation) -> tuple[Array, Array]:
         return xp.where(some, masked_max(v, ok), 0.0) - xp.where(some, masked_min(v, ok), 0.0)
 
     spread_nu = spread(ev.nu)
-    usable = spread_nu > MIN_VIOLATION_RANGE
+    usable = spread_nu > MIN_VIOLATION
     feasible_share = masked_mean(xp.astype(ev.feasible, ev.f.dtype), ok)
     return (2.0 - feasible_share) * spread(ev.f) / xp.where(usable, spread_nu, 1.0), usable
 
@@ -85,7 +85,7 @@ def _weight_by_means(ev: Evaluation) -> tuple[Array, Array]:
     """r of "apm" [B], and where violations are large enough for it, a mask [B]; failed candidates do not count."""
     xp = namespace(ev.f)
     mean_nu = masked_mean(ev.nu, ~ev.failed)
-    usable = mean_nu > MIN_VIOLATION_RANGE
+    usable = mean_nu > MIN_VIOLATION
     return masked_mean(xp.abs(ev.f), ~ev.failed) / xp.where(usable, mean_nu, 1.0), usable
 
 

@@ -198,8 +198,8 @@ def make_feasibility_table(results: RunArrays) -> Table:
         row = [Cell(problem, problem)]
         for m, label in enumerate(results.labels):
             cell, digits = cells[m][j], 6 if shown else 3
-            text, lines = _feasible_texts(cell, int(results.exists[m, j].sum()), digits)
-            lines.append(("population", "pop " + _feasible_texts(populations[m][j], 0, digits)[0]))
+            text, lines = _format_feasibility(cell, int(results.exists[m, j].sum()), digits)
+            lines.append(("population", "pop " + _format_feasibility(populations[m][j], 0, digits)[0]))
             paper = shown.get((problem, label))
             if paper is not None:
                 none_feasible = f"ν {format_number(paper.violation or 0.0)}"
@@ -236,8 +236,8 @@ def _method_columns(results: RunArrays) -> list[Column]:
     ]
 
 
-def _feasible_texts(cell: Feasibility, runs: int, digits: int) -> tuple[str, list[tuple[str, str]]]:
-    """The main text of a cell feasibility first, and the lines below it as (kind, text)."""
+def _format_feasibility(cell: Feasibility, runs: int, digits: int) -> tuple[str, list[tuple[str, str]]]:
+    """The main text of a cell feasibility first, and the lines below it as (kind, text); "–" and [] without runs."""
     if np.isnan(cell.rate):
         return "–", []
     if cell.rate == 0:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
+from meco.core.arrays import Array, Constants, bounded, masked_mean, namespace, rows, to_numpy
 from meco.core.capabilities import Selection
 from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, best, not_worse
-from meco.engines.de.operators import distinct_indices, draw_numbers, reflect_into_cube
+from meco.engines.de.operators import distinct_indices, draw_numbers
 from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.rules import FeasibilityFirst, StaticPenalty
@@ -144,6 +144,13 @@ def make_trials(population: Population, u: C2oDENumbers) -> Array:
     ]
     side_by_side = xp.stack([*crossed, anywhere], axis=2)
     return xp.reshape(side_by_side, (x.shape[0], -1, x.shape[2]))
+
+
+def reflect_into_cube(x: Array) -> Array:
+    """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there. Any shape."""
+    xp = namespace(x)
+    mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))
+    return bounded(mirrored, 0.0, 1.0)
 
 
 def pick_setting(pool: str, u: Array) -> Array:

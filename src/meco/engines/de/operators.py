@@ -1,4 +1,4 @@
-"""What several differential evolutions share beside SHADE's moves: blocks of numbers, indices, reflection."""
+"""What several differential evolutions share beside SHADE's moves: blocks of numbers, indices, sums by masks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, astype, bounded, namespace, reshaped
+from meco.core.arrays import Array, astype, namespace, reshaped
 from meco.core.streams import Streams
 
 
@@ -59,13 +59,6 @@ def distinct_indices(u: Array) -> list[Array]:
         picked.append(index)
         taken = xp.sort(xp.concat([taken, index[..., None]], axis=-1), axis=-1)
     return picked
-
-
-def reflect_into_cube(x: Array) -> Array:
-    """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there. Any shape."""
-    xp = namespace(x)
-    mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))
-    return bounded(mirrored, 0.0, 1.0)
 
 
 def where_finite(mask: Array, a: Array, b: Array) -> Array:

@@ -74,7 +74,7 @@ def _make_ablation_configs(seed: int) -> list[TrainingConfig]:
     return [config for configs in (*decodings, *rewards) for config in configs]
 
 
-def _name_later_seeds(make: Preset) -> Preset:
+def _with_seed_in_names(make: Preset) -> Preset:
     """The same trainings, where the first of PRINTED_SEEDS has the plain names and every other seed says its number."""
 
     def make_named(seed: int) -> list[TrainingConfig]:
@@ -88,7 +88,7 @@ _PAPER_TRAININGS: dict[str, Preset] = {
     "paper-loo50": lambda seed: make_leave_one_out_configs("meco-paper-loo50", seed, dim=50),
     **{f"paper-split-{dim}d": partial(_make_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
 }
-PAPER_PRESETS = {name: _name_later_seeds(make) for name, make in _PAPER_TRAININGS.items()}
+PAPER_PRESETS = {name: _with_seed_in_names(make) for name, make in _PAPER_TRAININGS.items()}
 
 PRESETS: Registry[Preset] = Registry(
     "training preset",

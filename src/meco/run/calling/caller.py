@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -305,21 +305,10 @@ class Caller:
             return
         if all(answer.fault is Fault.MALFORMED for answer in every):
             hint = ROWS_HINT if self.vectorized else RETURN_HINT
-            self._end_with_error(
-                f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], f"; {hint}"
-            )
+            _raise_same_error(f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], hint)
         if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
             reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
-            self._end_with_error(f"the first {calls} calls of fun all raised {reason}", answers[0], f"; {START_HINT}")
-
-    def _end_with_error(self, said: str, answer: Answer, hint: str = "") -> None:
-        """Note that the run ends and raise EvaluationFailed: fun makes this error at every call."""
-        place = f", {answer.where}" if answer.where else ""
-        advice = option = f'{hint}; on_error="penalize" goes on regardless'
-        for keyword, spelling in COMMAND_OPTIONS.items():
-            option = option.replace(keyword, spelling)
-        error = EvaluationFailed(said + place + advice).on_command_line(said + place + option)
-        raise error from (None if answer.cause is None else answer.cause.error)
+            _raise_same_error(f"the first {calls} calls of fun all raised {reason}", answers[0], START_HINT)
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Indices of points that share a call: one each, or all of them in as many calls as there are workers."""
@@ -383,3 +372,16 @@ def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
     """The error, for the caller to raise, of a failed call where on_error is "raise"."""
     point = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")
+
+
+def _raise_same_error(said: str, answer: Answer, hint: str) -> NoReturn:
+    """Raise EvaluationFailed, from what fun raised if it did: what is said, where in fun, a hint, the way to go on.
+
+    On the command line the hint and the way are spelled as its options.
+    """
+    place = f", {answer.where}" if answer.where else ""
+    advice = option = f'; {hint}; on_error="penalize" goes on regardless'
+    for keyword, spelling in COMMAND_OPTIONS.items():
+        option = option.replace(keyword, spelling)
+    error = EvaluationFailed(said + place + advice).on_command_line(said + place + option)
+    raise error from (None if answer.cause is None else answer.cause.error)
