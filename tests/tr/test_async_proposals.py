@@ -13,7 +13,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.tr.engine import make_tr_es
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 
 def bowl(dim=2):
@@ -41,11 +41,11 @@ def told(budget, held_back):
     while evaluator.left > 10:
         ticket = search.ask()
         answers += 1
-        if ticket.source == Source.OFFSPRING and answers % held_back == 0 and len(late) < 3:
+        if ticket.source == PointSource.OFFSPRING and answers % held_back == 0 and len(late) < 3:
             late.append(ticket)
             continue
         yield answer(ticket)
-        if ticket.source == Source.RESTART:
+        if ticket.source == PointSource.RESTART:
             while late:
                 yield answer(late.pop())
 
@@ -54,13 +54,13 @@ def test_a_new_start_has_no_floors_whatever_comes_late():
     restarts = strays = 0
     for ticket, region, made, start in told(350, held_back=2):
         assert start == int(ticket.restart_index[0])
-        if ticket.source == Source.RESTART:
+        if ticket.source == PointSource.RESTART:
             restarts += 1
             assert_array_equal(region.weights.floor, 0.0)
             assert_array_equal(region.weights.w, made.restart_weights)
         elif start < int(region.restart_index[0]):
             strays += 1
-            if ticket.source == Source.OFFSPRING and restarts:
+            if ticket.source == PointSource.OFFSPRING and restarts:
                 assert not made.violated.any()
     assert restarts > 2
     assert strays > 2

@@ -15,7 +15,7 @@ from meco.policies.features import FEATURES
 from meco.problems.generated import make_batch
 from meco.tr.engine import make_tr_es
 from meco.tr.proposal_counts import add_points, sum_counts, zero_counts
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 SEEN = FEATURES["model-search"]
 
@@ -27,9 +27,9 @@ def told(counts, source, gained, f, g):
 
 
 def test_counts_say_which_source_proposed_what_and_what_came_of_it():
-    sources = [Source.STEP, Source.STEP, Source.GEOMETRY]
+    sources = [PointSource.STEP, PointSource.STEP, PointSource.GEOMETRY]
     counts = told(zero_counts(np.zeros((1, 2))), sources, [True, False, False], [3, 4, np.nan], [-1, 1, 0])
-    counts = sum_counts(told(counts, [Source.OFFSPRING], [True], [2.0], [0.2]))
+    counts = sum_counts(told(counts, [PointSource.OFFSPRING], [True], [2.0], [0.2]))
     assert {name: float(value[0]) for name, value in counts._asdict().items()} == {
         "told": 4, "accepted": 1, "refused": 1, "geometry": 1, "offspring": 1, "fruitful": 1, "feasible": 1,
         "failed": 1,

@@ -12,7 +12,7 @@ from meco.tr.merit import Weights
 from meco.tr.noise import NOISY, NoiseState, NoisyPoints, limit_deviation, smooth_archive, smooth_values
 from meco.tr.noise_response import repeat_calls
 from meco.tr.quadratic import Quadratic
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 
 TAU = np.array([100.0])
 
@@ -27,7 +27,7 @@ def region_of(dim):
     none = np.zeros((1, 1))
     return Region(
         np.full((1, dim), 0.5), np.array([0.4]), np.ones((1, dim)), Quadratic.zero((1, 2, dim), none), none,
-        Weights(none, none, none), np.array([Source.STEP]), np.array([3]), none, np.full((1, dim), np.inf),
+        Weights(none, none, none), np.array([PointSource.STEP]), np.array([3]), none, np.full((1, dim), np.inf),
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_where_a_call_is_repeated_no_step_moves_the_weights():
     for told, kept in ((179, 9.0), (180, 0.0)):  # the last twenty calls confirm the answer
         noise = noisy_points(None).noise
         state = SimpleNamespace(noise=noise, told=told, region=after)
-        repeat_calls(task, state, np.zeros((1, 1, 2)), np.array([[Source.STEP]]), before)
+        repeat_calls(task, state, np.zeros((1, 1, 2)), np.array([[PointSource.STEP]]), before)
         assert state.region.weights.w[0, 0] == kept
 
 

@@ -20,7 +20,7 @@ from meco.tr.archive import PointArchive
 from meco.tr.engine import TrustRegion
 from meco.tr.expectation import Expectation
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, WEIGHT_GROWTH, Weights, violated_at_all_points
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 
 
 def tilted(dim=3):
@@ -42,7 +42,7 @@ def refused(budget, passed, unmet):
     engine.ask()
     made = engine.asked.expectation
     yes = np.ones_like(made.violated)
-    made = made._replace(source=np.zeros_like(made.source) + Source.STEP, violated=yes, unmet=yes & unmet)
+    made = made._replace(source=np.zeros_like(made.source) + PointSource.STEP, violated=yes, unmet=yes & unmet)
     engine.asked = engine.asked._replace(expectation=made)
     engine.state.told_array = np.array([float(passed)])
     before, far = engine.region.weights.w, np.zeros((1, 1, 3))
@@ -82,7 +82,7 @@ def restarts(problem, budget, batch=1):
         blind = not first and bool(engine.archive.failed[engine.archive.restart_index == asked.restart_index].all())
         x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
-        if not first and engine.asked.expectation.source[0, 0] == Source.RESTART:
+        if not first and engine.asked.expectation.source[0, 0] == PointSource.RESTART:
             found.append(Restart(asked, engine.asked.expectation, engine.region, engine.archive, blind))
     assert found
     return found

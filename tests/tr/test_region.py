@@ -11,7 +11,16 @@ from searches import default_values
 
 from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
-from meco.tr.region import MAX_RADIUS, MAX_STRETCH, Region, Source, StepVerdict, judge_step, shape_region, update_radius
+from meco.tr.region import (
+    MAX_RADIUS,
+    MAX_STRETCH,
+    PointSource,
+    Region,
+    StepVerdict,
+    judge_step,
+    shape_region,
+    update_radius,
+)
 
 GROWTH, SHRINKAGE, FAR_RADII, RESTART_RADIUS = 2.5, 0.4, 2.0, 1e-6
 VALUES = default_values(
@@ -57,30 +66,30 @@ def after(delta, good=False, poor=False, limited=False, size=1.0, farthest=0.0, 
 
 
 def test_a_good_step_to_the_border_widens_the_region_up_to_half_the_cube():
-    assert after(0.1, good=True) == (0.1 * GROWTH, Source.STEP)
-    assert after(0.1, good=True, size=0.5) == (0.1, Source.STEP)
-    assert after(0.4, good=True) == (MAX_RADIUS, Source.STEP)
+    assert after(0.1, good=True) == (0.1 * GROWTH, PointSource.STEP)
+    assert after(0.1, good=True, size=0.5) == (0.1, PointSource.STEP)
+    assert after(0.4, good=True) == (MAX_RADIUS, PointSource.STEP)
 
 
 def test_a_poor_step_shrinks_the_region_unless_its_points_lie_far():
     limit = FAR_RADII * 0.1 * math.sqrt(4)
-    assert after(0.1, poor=True, farthest=0.99 * limit) == (0.1 * SHRINKAGE, Source.STEP)
-    assert after(0.1, poor=True, farthest=1.01 * limit) == (0.1, Source.GEOMETRY)
+    assert after(0.1, poor=True, farthest=0.99 * limit) == (0.1 * SHRINKAGE, PointSource.STEP)
+    assert after(0.1, poor=True, farthest=1.01 * limit) == (0.1, PointSource.GEOMETRY)
 
 
 def test_a_step_that_margins_hold_back_shrinks_the_region():
     assert bool(judged(10.0, 9.0, 1.0, 1.5, 1.0).limited[0])
     assert not bool(judged(10.0, 9.0, 1.0, 0.5, 1.0).limited[0])
-    assert after(0.1, limited=True) == (0.1 * SHRINKAGE, Source.STEP)
+    assert after(0.1, limited=True) == (0.1 * SHRINKAGE, PointSource.STEP)
 
 
 def test_a_step_that_is_neither_changes_nothing():
-    assert after(0.1, farthest=9.0) == (0.1, Source.STEP)
+    assert after(0.1, farthest=9.0) == (0.1, PointSource.STEP)
 
 
 def test_a_region_that_has_become_too_small_starts_again():
-    assert after(2.4 * RESTART_RADIUS, poor=True)[1] == Source.RESTART
-    assert after(2.6 * RESTART_RADIUS, poor=True)[1] == Source.STEP
+    assert after(2.4 * RESTART_RADIUS, poor=True)[1] == PointSource.RESTART
+    assert after(2.6 * RESTART_RADIUS, poor=True)[1] == PointSource.STEP
     given = default_values()
     steps = np.log(given.restart_radius / given.initial_radius) / np.log(given.radius_shrinkage)
     assert 14 < steps[0] < 15  # poor steps that end a start
@@ -100,7 +109,7 @@ def region_of(bend, delta=0.1, width=None, most=np.inf, slope=1.0):
         models=Quadratic(gradient, hessian),
         multipliers=none,
         weights=Weights(none, none, none),
-        next_source=np.array([Source.STEP]),
+        next_source=np.array([PointSource.STEP]),
         restart_index=np.array([0]),
         error=none + np.inf,
         most=np.full((1, dim), most),

@@ -15,7 +15,7 @@ from meco.errors import InvalidInput
 from meco.tr.controls import TR_CONTROLS
 from meco.tr.engine import TrustRegion, make_tr_es
 from meco.tr.proposers.offspring import SHARE
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 BOX = [(-5.0, 5.0)] * 3
 both = pytest.mark.parametrize("method", METHODS)
@@ -177,7 +177,9 @@ def test_a_batch_asks_for_several_points_a_step(method):
     points, engine = visited(method, problem, 9 + 4 * 10, batch=4)  # before the first restart
     assert engine.generation == 11
     assert len(np.unique(points[0], axis=0)) == len(points[0])
-    assert_array_equal(engine.asked.expectation.source[0, 1:], [Source.STEP, Source.GEOMETRY, Source.STEP])
+    assert_array_equal(
+        engine.asked.expectation.source[0, 1:], [PointSource.STEP, PointSource.GEOMETRY, PointSource.STEP]
+    )
     assert meco.solve(method, problem, 120, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
 
 
@@ -198,7 +200,7 @@ def test_controls_are_declared_checked_and_steered():
     engine.steer({"share": np.array([0.0, 1.0]), "theta": np.array([0.2, 0.9])})
     one_iteration(engine, evaluator)
     assert_array_equal(engine.theta(), [0.2, 0.9])
-    assert_array_equal(engine.asked.expectation.source[:, 0] == Source.OFFSPRING, [False, True])
+    assert_array_equal(engine.asked.expectation.source[:, 0] == PointSource.OFFSPRING, [False, True])
     with pytest.raises(InvalidInput, match=r"has no control 'radius'; it offers theta, .*, share"):
         engine.steer({"radius": np.ones(2)})
     for build, options in (

@@ -12,6 +12,8 @@ from meco.core.evaluation import Evaluation
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
 X, Y, FAILED, RESTART, NUMBER = range(5)  # positions in PointArchive._arrays; saved searches hold them
 SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
+SAME_POINT_RADII = 0.05  # of a region, along every variable, within which a point is as good as evaluated
+EXACT_REACH = 1e-8  # of the cube: a reach of which SAME_POINT_RADII hold nothing but the very point
 LARGEST_VALUE = 1e100  # beyond which values are as bad: what models make of them must not overflow
 EMPTY_ROW = (np.inf, 0.0, True, 0, -1)  # what a row that is not filled yet holds, by position
 
@@ -170,6 +172,21 @@ def values_of(ev: Evaluation) -> Array:
     xp = namespace(ev.f)
     y = bounded(xp.concat([ev.f[..., None], ev.g, ev.h], axis=-1), -LARGEST_VALUE, LARGEST_VALUE)
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
+
+
+def is_near_evaluated(archive: PointArchive, x: Array, reach: Array) -> Array:
+    """Whether some evaluated point, failed or not, lies within SAME_POINT_RADII of reach [B, D] along every variable.
+
+    Of points x [B, D]: [B].
+    """
+    xp = namespace(x)
+    distance = xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1)
+    return xp.min(distance, axis=-1) < SAME_POINT_RADII
+
+
+def is_repeated(archive: PointArchive, x: Array) -> Array:
+    """Whether the very points x [B, D] have been evaluated, whether they failed or not: [B]."""
+    return is_near_evaluated(archive, x, namespace(x).zeros_like(x) + EXACT_REACH)
 
 
 def _number_points(restart_index: Array, count: int, first: Array | int) -> Array:

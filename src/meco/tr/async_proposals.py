@@ -17,12 +17,12 @@ import numpy as np
 
 from meco.core.arrays import Array
 from meco.core.evaluation import Evaluation
+from meco.tr.archive import SAME_POINT_RADII, is_repeated
 from meco.tr.expectation import Asked, Expectation
 from meco.tr.lattice import snap_to
 from meco.tr.merit import MERIT
 from meco.tr.proposal_counts import add_points
-from meco.tr.proposers.model_points import EXACT_RADIUS, SAME_POINT_RADII, is_evaluated
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 if TYPE_CHECKING:
     from meco.tr.engine import TrustRegion
@@ -110,7 +110,7 @@ class AsyncProposals:
         if self.step is not None and ticket is not self.step and self.since > PATIENCE_BATCHES * self.batch:
             self.step.is_step, self.step.late = False, True  # it counts as any other point when it comes
             self.step, self.stock = None, []
-        if ticket.source == Source.OFFSPRING or ticket.is_step:
+        if ticket.source == PointSource.OFFSPRING or ticket.is_step:
             self._put_back_asked(ticket, self.engine.state.reduce(ev))
             self._tell(x, ev)
             if ticket.is_step:
@@ -126,7 +126,7 @@ class AsyncProposals:
         region, ev = state.region, state.keep_and_reduce(ev)
         state.archive.add(x, ev, region.restart_index * 0 if index is None else index, region.centre)
         state.count(1)
-        source = region.restart_index[:, None] * 0 + (Source.GEOMETRY if ticket.source is None else ticket.source)
+        source = region.restart_index[:, None] * 0 + (PointSource.GEOMETRY if ticket.source is None else ticket.source)
         made = None if ticket.asked is None else ticket.asked.expectation
         gained = ev.failed & False if made is None else _merits_of(ev, made) < made.merit[:, None]
         state.counts = add_points(state.counts, source, gained, ev)
@@ -145,20 +145,20 @@ class AsyncProposals:
         made = asked.expectation
         if (made.restart_index != self.engine.region.restart_index[:, None]).any():
             made = made._replace(violated=made.violated & False)
-        if ticket.source == Source.STEP and ticket.is_step and self.beside:
+        if ticket.source == PointSource.STEP and ticket.is_step and self.beside:
             merits = [float(_merits_of(each, made)[0, 0]) for each in (ev, *self.beside)]
             if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
-                made = made._replace(source=made.source * 0 + Source.GEOMETRY)
+                made = made._replace(source=made.source * 0 + PointSource.GEOMETRY)
         self.engine.asked = asked._replace(expectation=made)
 
     def _next_step(self) -> Ticket:
         """The step of a new iteration; where that very point is out already, its answer is judged instead."""
         ticket = self._propose_iteration(1)[0]
-        if ticket.source == Source.OFFSPRING:
+        if ticket.source == PointSource.OFFSPRING:
             return ticket
         same = self._find_outstanding(ticket.x)
         for _ in range(MAX_POINTS_TRIED):
-            if same is None or not (same.late or same.source == Source.OFFSPRING):
+            if same is None or not (same.late or same.source == PointSource.OFFSPRING):
                 break
             ticket.x = self._shorten(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
             same = self._find_outstanding(ticket.x)
@@ -185,12 +185,12 @@ class AsyncProposals:
 
     def _propose_further(self, step: Ticket) -> Ticket:
         """A point beside the step: of the last iteration while there is one, else of another that is undone."""
-        if step.source == Source.RESTART:  # there are no models yet around a restart
-            return Ticket(self._draw_near(step.x), Source.GEOMETRY, restart_index=self.engine.region.restart_index)
+        if step.source == PointSource.RESTART:  # there are no models yet around a restart
+            return Ticket(self._draw_near(step.x), PointSource.GEOMETRY, restart_index=self.engine.region.restart_index)
         for _ in range(MAX_ITERATIONS_TRIED):
             while self.stock:
                 ticket = self.stock.pop(0)
-                known = is_evaluated(self.engine.archive, ticket.x[None], np.full((1, ticket.x.size), EXACT_RADIUS))[0]
+                known = is_repeated(self.engine.archive, ticket.x[None])[0]
                 if self._find_outstanding(ticket.x) is None and not known:
                     return ticket
             self.stock = self._propose_undone()

@@ -34,7 +34,7 @@ from meco.tr.merit import MERIT, Weights, violated_at_all_points
 from meco.tr.model_fit import LocalFit, model_size, nearest_points
 from meco.tr.partial import choose_centre, group_functions, values_at
 from meco.tr.quadratic import Quadratic, least_change
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.step import Subproblem, merit, relaxed_step
 
 MOST_POINTS = 260  # that models are fitted to
@@ -290,17 +290,17 @@ class CategoryMoves:
         the first point gets other categories. Numbers are drawn for either.
         """
         count = x.shape[1]
-        if source[0, 0] == Source.RESTART:
+        if source[0, 0] == PointSource.RESTART:
             return self._restart(x), source
         turns = list(range(1, count, 2))
-        if count == 1 and source[0, 0] == Source.STEP and told % 2 == 1:
+        if count == 1 and source[0, 0] == PointSource.STEP and told % 2 == 1:
             turns = [0]
         if not turns:
             return x, source
         found = self._best_exchanges(x[0], archive, sub, region, weights, foreseen, len(turns))
         x, source = x.copy(), source.copy()
         for k, point in zip(turns, found):
-            x[0, k], source[0, k] = point, Source.GEOMETRY
+            x[0, k], source[0, k] = point, PointSource.GEOMETRY
         return x, source
 
     def _draw_combinations(self, here: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.cheap_set import CheapSet
 from meco.core.engine import Task
-from meco.tr.archive import SAME_POINT, PointArchive, as_evaluation
+from meco.tr.archive import SAME_POINT, SAME_POINT_RADII, PointArchive, as_evaluation
 from meco.tr.categories import CategoryMoves
 from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
@@ -158,7 +158,7 @@ class CheapStep:
         that the models expect most of, or to the farthest of a few around the centre, for which numbers are drawn.
         """
         known, made = archive.x[0], list[np.ndarray]()
-        same = min(SAME_POINT, 0.05 * float(region.delta[0]))
+        same = min(SAME_POINT, SAME_POINT_RADII * float(region.delta[0]))
         for point in self.pull_back(x)[0]:
             if _is_among(point, known, same) or _is_among(point, np.array(made).reshape(-1, point.size), same):
                 point = self._find_other(point, np.concatenate([known, *(p[None] for p in made)]), sub, region, weights)

@@ -58,7 +58,7 @@ from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_sea
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
-from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
+from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, PointSource, Region, shape_region
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
@@ -396,7 +396,7 @@ class TrustRegion(Engine):
         xp, region = namespace(self.region.delta), self.region
         if self.asked is None:
             return xp.zeros_like(region.delta) > 0.0
-        return (region.next_source == Source.RESTART) & ~xp.any(self.asked.expectation.violated, axis=-1)
+        return (region.next_source == PointSource.RESTART) & ~xp.any(self.asked.expectation.violated, axis=-1)
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""

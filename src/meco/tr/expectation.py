@@ -9,7 +9,7 @@ from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
 from meco.tr.proposers.offspring import Draws
-from meco.tr.region import MAX_RADIUS, Region, Source, judge_step, update_radius
+from meco.tr.region import MAX_RADIUS, PointSource, Region, judge_step, update_radius
 from meco.tr.step import Step, Subproblem, margin_cost, violations
 
 ERROR_DECAY = 0.5  # what a step leaves of the errors before it
@@ -112,7 +112,7 @@ def update_region(
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)
-    stepped, failed = source == Source.STEP, xp.isinf(merits[:, 0])
+    stepped, failed = source == PointSource.STEP, xp.isinf(merits[:, 0])
     verdict = verdict.only(stepped & ~failed)
     better = merits < made.merit[:, None]
     rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the iteration is the next centre
@@ -124,10 +124,10 @@ def update_region(
     error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
     return region._replace(
-        weights=weights.reset(source == Source.RESTART, made.restart_weights),
+        weights=weights.reset(source == PointSource.RESTART, made.restart_weights),
         delta=delta,
         error=error,
-        next_source=xp.where(source == Source.OFFSPRING, region.next_source, following),  # replaced: still to come
+        next_source=xp.where(source == PointSource.OFFSPRING, region.next_source, following),  # replaced: still to come
     )
 
 

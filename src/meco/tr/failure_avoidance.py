@@ -22,7 +22,7 @@ from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, 
 from meco.tr.archive import PointArchive
 from meco.tr.failure_border import BORDER_RADII
 from meco.tr.failures import LIKELY, FailureModel, fit_everywhere, recent_points
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.run_subsets import choose_runs, put_runs, repeat_runs, slice_runs, take_runs
 from meco.tr.step import Step, Subproblem, merit
 
@@ -234,8 +234,8 @@ def leave_border(known: StepChoice, chosen: Step, region: Region) -> Region:
     """
     whole, source = known.foreseen(known.step), region.next_source
     little = known.foreseen(chosen) < END_SHARE * whole
-    ended = known.beside_border & (whole > 0.0) & little & (source == Source.STEP)
-    return region._replace(next_source=namespace(whole).where(ended, Source.RESTART, source))
+    ended = known.beside_border & (whole > 0.0) & little & (source == PointSource.STEP)
+    return region._replace(next_source=namespace(whole).where(ended, PointSource.RESTART, source))
 
 
 def touches_failure(archive: PointArchive, region: Region) -> Array:

@@ -9,7 +9,7 @@ from meco.core.rule import best
 from meco.tr.archive import PointArchive, as_evaluation
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.step import Step, Subproblem, relaxed_step
 
 NARROW = 0.1  # region that cannot tell two values apart, at most: those of a yes-or-no are a whole cube apart
@@ -88,7 +88,7 @@ class Lattice:
         narrow = self.mixed & (region.delta < self.least)
         held = narrow & (self._count_tries(archive, region, values) >= MOST_TRIES)
         values, leaves = xp.where(held[:, None], centre, values), narrow & moved & ~held
-        probing = narrow & (region.delta < PROBING_RADIUS * self.least) & (region.next_source == Source.STEP)
+        probing = narrow & (region.delta < PROBING_RADIUS * self.least) & (region.next_source == PointSource.STEP)
         if not maybe_any(probing):
             return values, leaves
         near = self.neighbours(centre)
@@ -125,7 +125,7 @@ class Lattice:
     def mark_probes(source: Array, leaves: Array) -> Array:
         """Sources [B, k] of points, where steps that leave the region [B] are geometry points: they do not judge it."""
         xp = namespace(source)
-        first = xp.where(leaves & (source[:, 0] == Source.STEP), Source.GEOMETRY, source[:, 0])
+        first = xp.where(leaves & (source[:, 0] == PointSource.STEP), PointSource.GEOMETRY, source[:, 0])
         return xp.concat([first[:, None], source[:, 1:]], axis=1)
 
     def neighbours(self, centre: Array) -> Array:

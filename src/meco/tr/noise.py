@@ -38,7 +38,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive, as_evaluation, values_of
 from meco.tr.quadratic import covariance
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 
 if TYPE_CHECKING:
     from meco.tr.expectation import Expectation
@@ -309,7 +309,7 @@ def keep_radius(noise: NoiseState, made: Expectation, before: Region, after: Reg
     decides = xp.concat([before.delta[:, None] > 0.0, before.multipliers != 0.0], axis=-1)
     lost = noise.noisy & (made.f_change < LEAST_CHANGE * deviation) & (after.delta < before.delta)
     lost = lost & ~xp.any(decides & noise.misfit, axis=-1)
-    source = xp.where(lost & (after.next_source == Source.RESTART), Source.STEP, after.next_source)
+    source = xp.where(lost & (after.next_source == PointSource.RESTART), PointSource.STEP, after.next_source)
     return after._replace(delta=xp.where(lost, before.delta, after.delta), next_source=source)
 
 

@@ -19,7 +19,7 @@ from meco.tr.noise import (
     smooth_archive,
     told_noise,
 )
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.run_subsets import choose_runs
 from meco.tr.tr_state import TrState
 
@@ -67,7 +67,7 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, before: Re
     region, old = state.region, (before.multipliers, before.weights.w)
     multipliers, w = choose_runs(last, old, (region.multipliers, region.weights.w))
     state.region = region._replace(multipliers=multipliers, weights=region.weights.with_w(w))
-    return repeat_best(x, source, due | noise.repeats_pay | last, target, Source.GEOMETRY)
+    return repeat_best(x, source, due | noise.repeats_pay | last, target, PointSource.GEOMETRY)
 
 
 def compare_repeats(task: Task, state: TrState, x: Array, ev: Evaluation) -> None:

@@ -19,7 +19,7 @@ from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.model_fit import LocalFit, nearest_points
 from meco.tr.point_models import Models
 from meco.tr.quadratic import Fit, Quadratic, least_change
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.roughness import levels_in_use
 
 if TYPE_CHECKING:
@@ -167,13 +167,15 @@ def excuse_near_misses(made: Expectation, ev: Evaluation, archive: PointArchive)
     Its f is not told, so that nothing says whether it was good; the models of its constraints are better for it, and
     the next step from the same centre will keep them.
     """
-    if made.source[0, 0] != Source.STEP or ev.failed[0, 0] or not np.isnan(side_by_side(ev)[0, 0]).any():
+    if made.source[0, 0] != PointSource.STEP or ev.failed[0, 0] or not np.isnan(side_by_side(ev)[0, 0]).any():
         return made
     gaps = np.any(archive.missing[0], axis=-1)
     last = int(np.argmax(~gaps[::-1])) if not gaps.all() else len(gaps)  # answers with gaps since a whole one
     if last >= MOST_EXCUSED or float(np.max(violation_share(made, ev))) > NEAR_MISS:
         return made
-    return made._replace(source=np.concatenate([made.source[:, :1] * 0 + Source.GEOMETRY, made.source[:, 1:]], axis=1))
+    return made._replace(
+        source=np.concatenate([made.source[:, :1] * 0 + PointSource.GEOMETRY, made.source[:, 1:]], axis=1)
+    )
 
 
 def judge_told(merits: np.ndarray, made: Expectation, ev: Evaluation, archive: PointArchive) -> np.ndarray:

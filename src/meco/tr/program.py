@@ -44,9 +44,10 @@ class Iterate(NamedTuple):
 def solve_program(
     hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, duals: Array, solves: int = MAX_SOLVES
 ) -> tuple[Array, Array]:
-    """The step s [B, D] within the box low, high [B, D], and the duals of the rows [B, C].
+    """The step s [B, D] of (1) within the box low, high [B, D], and the duals of the rows [B, C].
 
-    duals [B, C] is where the iteration starts: those of a similar program, or zeros.
+    hessian [B, D, D] is convex, slope [B, D] is b. duals [B, C] is where the iteration starts: those of a similar
+    program, or zeros. After `solves` systems in NumPy, DEVICE_SOLVES elsewhere, a run keeps what it has come to.
     """
     xp, dim = namespace(slope), slope.shape[1]
     program = make_program(hessian, slope, rows, low, high)
@@ -58,7 +59,7 @@ def solve_program(
         for b in np.flatnonzero(~found):
             s[b], y[b] = _solve_one(Program(*(part[b] for part in program)), known[0][b], known[1][b], solves)
     else:
-        s, _, y, _ = _iterate_all(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
+        s, _, y, _ = _solve_lockstep(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
     price = rows.price
     return xp.minimum(xp.maximum(s, low), high), xp.minimum(xp.maximum(y[:, dim:], -price), price)
 
@@ -163,8 +164,11 @@ def _identity(size: int) -> np.ndarray:
     return np.eye(size)
 
 
-def _iterate_all(program: Program, now: Iterate) -> Iterate:
-    """Elsewhere: as many solves for every run; what is done stays."""
+def _solve_lockstep(program: Program, now: Iterate) -> Iterate:
+    """All runs after DEVICE_SOLVES Newton steps each, since nobody asks a device who is done.
+
+    A run that is done stays as it is; one that is not by then ends unsolved, with done False.
+    """
     xp = namespace(now.s)
     for _ in range(DEVICE_SOLVES):
         new, kept = _advance(program, now), now.done[:, None]

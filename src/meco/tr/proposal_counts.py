@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from meco.core.arrays import Array, namespace
 from meco.core.evaluation import Evaluation
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 COUNT_CASES = 32  # four sources, times gained or not, feasible or not, failed or not: 8, 4, 2, 1 in add_points()
 
@@ -50,8 +50,8 @@ def sum_counts(counts: Array) -> ProposalCounts:
     each = xp.reshape(counts, (counts.shape[0], 4, 2, 2, 2))  # source, gained, feasible, failed
     made = xp.sum(each, axis=(3, 4))
     return ProposalCounts(
-        xp.sum(made, axis=(1, 2)), made[:, Source.STEP, 1], made[:, Source.STEP, 0],
-        xp.sum(made[:, Source.GEOMETRY, :], axis=-1),
-        xp.sum(made[:, Source.OFFSPRING, :], axis=-1), made[:, Source.OFFSPRING, 1],
+        xp.sum(made, axis=(1, 2)), made[:, PointSource.STEP, 1], made[:, PointSource.STEP, 0],
+        xp.sum(made[:, PointSource.GEOMETRY, :], axis=-1),
+        xp.sum(made[:, PointSource.OFFSPRING, :], axis=-1), made[:, PointSource.OFFSPRING, 1],
         xp.sum(each[:, :, :, 1, :], axis=(1, 2, 3)), xp.sum(each[:, :, :, :, 1], axis=(1, 2, 3)),
     )  # fmt: skip

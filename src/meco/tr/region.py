@@ -18,7 +18,7 @@ MAX_STRETCH = 3.0  # of a width, in units of the first one; more, and rough func
 BORDER_SHARE = 0.9  # of the box, beyond which a good step asks for a larger one
 
 
-class Source:
+class PointSource:
     """What proposed a point: plain integers, since members of an IntEnum are no numbers to a strict array library.
 
     Traces and saved searches hold these numbers, and proposal_counts.py indexes by them: they stay 0 to 3.
@@ -101,8 +101,8 @@ def update_radius(
     delta = xp.where(verdict.good & (size > BORDER_SHARE), wider, delta)
     geometry = verdict.poor & (farthest > values.far_radii * delta * math.sqrt(dim))
     delta = xp.where((verdict.poor | verdict.limited) & ~geometry, values.radius_shrinkage * delta, delta)
-    source = xp.where(geometry, Source.GEOMETRY, xp.full_like(geometry, Source.STEP, dtype=xp.int64))
-    source = xp.where(delta < min_radius, Source.RESTART, source)
+    source = xp.where(geometry, PointSource.GEOMETRY, xp.full_like(geometry, PointSource.STEP, dtype=xp.int64))
+    source = xp.where(delta < min_radius, PointSource.RESTART, source)
     return delta, source
 
 

@@ -15,7 +15,7 @@ from meco.tr.point_models import Models, PointModels
 from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.roughness import Roughness
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class TrState:
             models=models,
             multipliers=zeros,
             weights=weights,
-            next_source=restart_index + Source.STEP,
+            next_source=restart_index + PointSource.STEP,
             restart_index=restart_index,
             error=zeros + xp.inf,
             most=_farthest_reach(task, x),
         )
-        sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
+        sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + PointSource.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
         middle = xp.zeros_like(x[:, 0, :]) + 0.5
         functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)

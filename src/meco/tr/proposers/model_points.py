@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import PointArchive
+from meco.tr.archive import SAME_POINT_RADII, PointArchive, is_near_evaluated, is_repeated
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
@@ -19,12 +19,10 @@ from meco.tr.lattice import Lattice, select_least, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit, model_size
 from meco.tr.quadratic import Fit, variance
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
 
-SAME_POINT_RADII = 0.05  # within which a point is as good as evaluated
-EXACT_RADIUS = 1e-8  # with which only the very point counts as evaluated
 GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
 MOST_NEAR = 32  # further points of a batch in the region, at least; those beyond go anywhere
 WIDE_VARIABLES = 2.0  # that such a point moves, on average
@@ -61,15 +59,15 @@ class ModelPoints:
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
-        stale = (state.region.next_source == Source.STEP) & ~(foreseen > 0.0)
+        stale = (state.region.next_source == PointSource.STEP) & ~(foreseen > 0.0)
         if maybe_any(stale):  # else no point is compared with the archive
-            stale = stale & is_evaluated(state.archive, x, state.region.reach)
-        first = xp.where(stuck, Source.RESTART, xp.where(stale, Source.GEOMETRY, state.region.next_source))
+            stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
+        first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
             next_source=first,
             delta=xp.where(stale, given.values.radius_shrinkage * state.region.delta, state.region.delta),
         )
-        geometry, restart, extra = first == Source.GEOMETRY, first == Source.RESTART, batch - 1
+        geometry, restart, extra = first == PointSource.GEOMETRY, first == PointSource.RESTART, batch - 1
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
             tries = least_known(
@@ -88,7 +86,7 @@ class ModelPoints:
                     s = xp.where(_is_among(other, made), s, other)  # a step inside every box is the same in all
                 made.append(s)
                 points.append(self._point_of_step(state, s))
-                source.append(xp.zeros_like(first) + (Source.STEP if steps else Source.GEOMETRY))
+                source.append(xp.zeros_like(first) + (PointSource.STEP if steps else PointSource.GEOMETRY))
         if maybe_any(restart):
             points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :], given.values), points[0])
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
@@ -108,7 +106,7 @@ class ModelPoints:
         """Steps x [B, D] to evaluated points become the best new neighbour; runs without one are stuck [B]."""
         assert self.lattice is not None
         xp, region = namespace(x), state.region
-        repeated = is_repeated(state, x) & (region.next_source == Source.STEP) & self.lattice.some
+        repeated = is_repeated(state.archive, x) & (region.next_source == PointSource.STEP) & self.lattice.some
         if not maybe_any(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
@@ -223,19 +221,5 @@ def best_new(
     archive: PointArchive, sub: Subproblem, region: Region, weights: Weights, near: Array
 ) -> tuple[Array, Array]:
     """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
-    xp = namespace(near)
-    exact = xp.zeros_like(region.centre) + EXACT_RADIUS
-    known = xp.stack([is_evaluated(archive, near[:, k, :], exact) for k in range(near.shape[1])], axis=1)
+    known = namespace(near).stack([is_repeated(archive, near[:, k, :]) for k in range(near.shape[1])], axis=1)
     return select_least(sub, region, weights, near, known)
-
-
-def is_evaluated(archive: PointArchive, x: Array, reach: Array) -> Array:
-    """Whether a point x [B, D] is as good as evaluated in a region of this reach [B, D]: [B]."""
-    xp = namespace(x)
-    distance = xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1)
-    return xp.min(distance, axis=-1) < SAME_POINT_RADII
-
-
-def is_repeated(state: TrState, x: Array) -> Array:
-    """Whether the very point x [B, D] has been evaluated: [B]."""
-    return is_evaluated(state.archive, x, namespace(x).zeros_like(x) + EXACT_RADIUS)

@@ -9,13 +9,12 @@ from meco.core.control import Control
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key
-from meco.tr.archive import as_evaluation, values_of
+from meco.tr.archive import as_evaluation, is_repeated, values_of
 from meco.tr.failures import LIKELY, FailureModel
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT
-from meco.tr.proposers.model_points import is_repeated
 from meco.tr.proposers.strategy import balance_weights
-from meco.tr.region import Region, Source
+from meco.tr.region import PointSource, Region
 from meco.tr.tr_state import TrState
 
 SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
@@ -65,21 +64,21 @@ class Offspring:
         if self.task.range is not None:
             fresh = self._follow_models(state, source, fresh)
         born, d = state.strategy.make_offspring(z)
-        use = (u[:, :count] < share[:, None]) & (source != Source.RESTART)
+        use = (u[:, :count] < share[:, None]) & (source != PointSource.RESTART)
         if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
             born = self.lattice.snap(born)
-            use = use & ~xp.stack([is_repeated(state, born[:, k, :]) for k in range(count)], axis=1)
+            use = use & ~xp.stack([is_repeated(state.archive, born[:, k, :]) for k in range(count)], axis=1)
         if failures is not None:  # a border is known beside the centre alone, and offspring may be anywhere
             use = use & (failures._replace(border=None).risks(born) <= LIKELY)
         draws = Draws(z, d, fresh)
-        return xp.where(use[..., None], born, x), xp.where(use, Source.OFFSPRING, source), draws
+        return xp.where(use[..., None], born, x), xp.where(use, PointSource.OFFSPRING, source), draws
 
     def _follow_models(self, state: TrState, source: Array, fresh: Array) -> Array:
         """Without a box the strategy searches where the models ended first; fresh [B, D] moved to where they are."""
         assert state.strategy is not None
         assert self.task.range is not None
         region, infinite = state.region, self.task.range.infinite
-        ended = (source[:, 0] == Source.RESTART) & (region.restart_index == 1)
+        ended = (source[:, 0] == PointSource.RESTART) & (region.restart_index == 1)
         state.strategy.recentre(ended, region.centre, infinite)
         xp, (low, high) = namespace(fresh), self.task.walls
         return xp.clip(xp.where(infinite, region.centre + fresh - 0.5, fresh), min=low, max=high)
@@ -94,7 +93,7 @@ class Offspring:
 
         y = values_of(ev)
         for k in range(source.shape[1]):
-            used = source[:, k] == Source.OFFSPRING
+            used = source[:, k] == PointSource.OFFSPRING
             state.strategy.learn(
                 used, draws.z[:, k, :], draws.d[:, k, :], y[:, k, :], ev.failed[:, k], key, draws.fresh
             )
