@@ -18,7 +18,7 @@ def found(**options):
     return meco.minimize(lambda x: (x @ x, [1.0 - x.sum()]), [(-5, 5)] * 2, method=method, budget=20, seed=1)
 
 
-def test_the_values_in_force_have_the_names_of_the_table_in_its_order():
+def test_the_controls_in_force_have_the_names_of_the_table_in_its_order():
     assert ControlValues._fields == tuple(control.name for control in TR_CONTROLS)
 
 
@@ -35,7 +35,7 @@ def test_both_ends_of_a_range_can_be_searched_with(control):
     for value in (control.low, control.high):
         points, engine = visited("TR", meco.get_problem("corner", 2), 18, **{control.name: value})
         assert np.isfinite(points).all()
-        assert getattr(engine._values_in_force(), control.name)[0] == value
+        assert getattr(engine._controls_in_force(), control.name)[0] == value
 
 
 def test_a_control_is_an_option_of_the_method():

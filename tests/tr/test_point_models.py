@@ -27,10 +27,10 @@ def test_slopes_changes_and_curvature_are_those_of_the_matrices():
     dense, step, unit = made.dense(), rng.normal(size=(2, 6)), rng.uniform(0.5, 2.0, (2, 6))
     assert_allclose(made.slope(step), dense.slope(step))
     assert_allclose(made.change(step), dense.change(step))
-    assert_allclose(made.bends(), dense.bends())
+    assert_allclose(made.second_derivatives(), dense.second_derivatives())
     factors, u = rng.normal(size=(2, 3)), rng.normal(size=(2, 5, 6))
     assert_allclose(made.changes(u), dense.changes(u))
-    assert_allclose(made.summed(factors), dense.summed(factors))
+    assert_allclose(made.summed_hessian(factors), dense.summed_hessian(factors))
     assert_allclose(made.rescaled(unit).dense().hessian, dense.rescaled(unit).hessian)
     assert_allclose(made.shifted(step).gradient, dense.shifted(step).gradient)
     assert_allclose(made.multiplied(factors).dense().hessian, dense.multiplied(factors).hessian)
@@ -64,13 +64,13 @@ def test_beyond_some_hundred_variables_no_matrix_is_kept():
 
 def test_sizes_are_those_of_the_matrices_and_that_of_f_alone_is_a_bound_without_one():
     made = random_models()
-    whole = made.dense().sizes()
-    assert_allclose(made.sizes(), whole)
-    assert_allclose(made.first_size(), whole[:, 0])
+    whole = made.dense().hessian_norms()
+    assert_allclose(made.hessian_norms(), whole)
+    assert_allclose(made.hessian_norm_of_f(), whole[:, 0])
     bare = PointModels.zero((1, 2, MOST_REMEMBERED + 1), 4)
     rng = np.random.default_rng(5)
     bare = bare._replace(points=rng.normal(size=bare.points.shape), weights=rng.normal(size=bare.weights.shape))
-    assert 0.0 < bare.first_size()[0] < bare.sizes()[0, 0]
+    assert 0.0 < bare.hessian_norm_of_f()[0] < bare.hessian_norms()[0, 0]
 
 
 def test_what_is_cleared_is_unknown_and_the_other_runs_stay():

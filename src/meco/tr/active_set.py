@@ -26,9 +26,9 @@ GUESS_CURVATURE = 10.0  # u, in units of the program's curvature
 
 
 def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps s [B, D] and duals y [B, k] from those of a similar program, in NumPy, and whether they are found [B].
+    """Steps s [B, D] and duals y [B, k] of programs, from those of similar ones, and whether they were found [B].
 
-    What is not found is of no use.
+    In NumPy, after at most GUESSES solves. Where found is False, s and y are those that were given, or worthless.
     """
     found_s, found_y, found, left = s.copy(), y.copy(), np.zeros(len(s), dtype=bool), np.arange(len(s))
     dim, u = s.shape[1], (GUESS_CURVATURE / PENALTY) * p.rho

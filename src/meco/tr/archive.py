@@ -29,6 +29,11 @@ class PointArchive:
     grows = ("_arrays",)  # a larger budget has more rows
 
     def __init__(self, x: Array, ev: Evaluation, restart_index: Array, capacity: int) -> None:
+        """Keep the first points x [B, n, D] of restarts [B], and at most `capacity` points later.
+
+        Their values are in ev [B, n]. In NumPy all rows are made now, on a device only as they are needed, see
+        reserve().
+        """
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
@@ -41,14 +46,18 @@ class PointArchive:
         self.reserve(capacity if self.on_host else 0)
 
     def reserve(self, count: int) -> None:
-        """Make rows for count more points, as far as the capacity allows."""
+        """Make empty rows, so that count more points fit, as far as the capacity allows; filled rows stay."""
         made = self._arrays[X].shape[1]
         if made < min(self.count + count, self.capacity):
             more = min(max(made, count, ARCHIVE_BLOCK), self.capacity - made)
             self._arrays = [_extend(part, more, value) for part, value in zip(self._arrays, EMPTY_ROW)]
 
     def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
-        """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
+        """Remember points x [B, k, D], failed ones too, of restarts [B or B, k], around centres [B, D].
+
+        Where the rows are full, the k points farthest from the centre give way. Values are bounded by LARGEST_VALUE,
+        and 0 where a point failed.
+        """
         count = x.shape[1]
         first = namespace(x).max(self._arrays[NUMBER], axis=-1, keepdims=True) + 1
         new = (*_point_columns(x, ev, restart_index), _number_points(restart_index, count, first))
@@ -76,16 +85,16 @@ class PointArchive:
         return self.count + count <= self.capacity
 
     def farthest_rows(self, centre: Array, count: int) -> Array:
-        """Rows [B, k] of the points farthest from the centre."""
+        """Rows [B, count] of the points farthest from centres [B, D]; rows not filled are farthest."""
         xp, apart = namespace(centre), self._arrays[X] - centre[:, None, :]
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
 
     def replace_values(self, y: Array) -> None:
-        """Other values [B, n, 1 + p + q] of all points, in NumPy."""
+        """Put other values y [B, n, 1 + p + q] in the place of those of all points; NumPy alone."""
         self._arrays[Y][:, : self.count] = y
 
     def _put_rows(self, new: tuple[Any, ...], row: Array) -> None:
-        """New points in rows [B or 1, k]."""
+        """Put new points, [B, k, ...] of each array, into rows [B or 1, k]; the arrays are replaced, not written to."""
         xp, first = namespace(row), self._arrays[X]
         numbers = xp.arange(first.shape[1], dtype=row.dtype, device=first.device)[None, :]
         for k in range(row.shape[1]):
@@ -115,7 +124,10 @@ class PointArchive:
 
     @property
     def missing(self) -> Array:
-        """Which of these are not known, [B, n, 1 + p + q]: those of failed points too, unless they are told."""
+        """Which values are not known, [B, n, 1 + p + q].
+
+        All of a failed point, unless some of it was told.
+        """
         y, xp = self._rows_in_use(Y), namespace(self.x)
         told = xp.any(xp.isnan(y), axis=-1, keepdims=True)  # of a failed point something is known
         return xp.isnan(y) | (self.failed[..., None] & ~told)
@@ -141,7 +153,7 @@ class PointArchive:
         return maybe_any(self.failed) if self.on_host else not self.intact
 
     def failed_rate(self) -> Array:
-        """The share of the points that failed, by a count that is never 0 or all: [B]."""
+        """(failed + 1/2) / (points + 1) of each run [B]: never 0 or 1; rows that are not filled do not count."""
         xp, there = namespace(self.x), namespace(self.x).isfinite(self.x[..., 0])
         failed = xp.sum(xp.astype(self.failed & there, self.x.dtype), axis=-1)
         return (failed + 0.5) / (xp.sum(xp.astype(there, self.x.dtype), axis=-1) + 1.0)
@@ -153,7 +165,7 @@ class PointArchive:
         return xp.any(self.failed & xp.isfinite(self.x[..., 0]), axis=-1)
 
     def newest(self, count: int) -> Array:
-        """Which rows hold the newest points: [B, n]."""
+        """Which rows hold the newest `count` points: [B, n]."""
         number = self._rows_in_use(NUMBER)
         return number > namespace(number).max(number, axis=-1, keepdims=True) - count
 
@@ -168,7 +180,7 @@ def as_evaluation(y: Array, n_ineq: int, failed: Array) -> Evaluation:
 
 
 def values_of(ev: Evaluation) -> Array:
-    """f, g and h side by side: [B, n, 1 + p + q], 0 where a candidate failed."""
+    """f, g and h side by side [B, n, 1 + p + q], bounded by LARGEST_VALUE; 0 where a candidate failed."""
     xp = namespace(ev.f)
     y = bounded(xp.concat([ev.f[..., None], ev.g, ev.h], axis=-1), -LARGEST_VALUE, LARGEST_VALUE)
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
@@ -197,21 +209,30 @@ def _number_points(restart_index: Array, count: int, first: Array | int) -> Arra
 
 
 def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
-    """Points as the archive keeps them, but for their numbers: X, Y, FAILED and RESTART."""
+    """X [B, k, D], Y [B, k, 1 + p + q], FAILED and RESTART [B, k] of points, as the archive keeps them.
+
+    restart_index is [B] or [B, k]. Y is 0 where a point failed, and nan for what is missing of a partial answer.
+    """
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     y = values_of(ev) if ev.partial is None else keep_gaps(ev)
     return x, y, ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
 
 
 def keep_gaps(ev: Evaluation) -> np.ndarray:
-    """f, g and h side by side, nan for what is not known of a point; 0 where nothing is."""
+    """f, g and h side by side [B, n, 1 + p + q], nan for what is not known of a point; 0 where nothing is known.
+
+    Of an evaluation with partial answers, in NumPy; values are bounded by LARGEST_VALUE.
+    """
     assert ev.partial is not None
     y = np.clip(ev.partial, -LARGEST_VALUE, LARGEST_VALUE)
     return np.where(np.all(np.isnan(y), axis=-1, keepdims=True), 0.0, y)
 
 
 def fill_gaps(y: np.ndarray) -> np.ndarray:
-    """Values [B, n, 1 + p + q] with the largest f for those that are missing, and no violation."""
+    """Values y [B, n, 1 + p + q] without nan: the largest known f of the run in the place of a missing one, else 0.
+
+    Where no f is known it is 0. The array itself is not changed.
+    """
     f = y[..., :1]
     worst = np.max(np.where(np.isnan(f), -np.inf, f), axis=1, keepdims=True)
     worst = np.where(np.isfinite(worst), worst, 0.0)
@@ -219,11 +240,12 @@ def fill_gaps(y: np.ndarray) -> np.ndarray:
 
 
 def _extend(part: Array, count: int, value: float) -> Array:
-    """part [B, n, ...] with more rows at its end that hold a value."""
+    """part [B, n, ...] with `count` more rows at its end, all of them filled with a value: [B, n + count, ...]."""
     xp, shape = namespace(part), (part.shape[0], count, *part.shape[2:])
     return xp.concat([part, xp.full(shape, value, dtype=part.dtype, device=part.device)], axis=1)
 
 
 def _put_where(here: Array, new: Array, kept: Array) -> Array:
+    """Rows new [B, 1, ...] in the place of those of kept [B, n, ...] where here [B, n] holds."""
     wide = here if kept.ndim == 2 else here[..., None]
     return namespace(kept).where(wide, new, kept)

@@ -59,6 +59,11 @@ class AsyncProposals:
         tell: Callable[[Array, Any], None],
         aside: Callable[[int], None] = lambda points: None,
     ) -> None:
+        """Asks the engine for its first points, unless it has been told of them already.
+
+        batch, at least 2, is how many points may be out. tell(x, ev) tells loop and engine; aside(points) counts points
+        that only the archive learns.
+        """
         self.engine, self.batch, self._tell, self._aside = engine, max(2, int(batch)), tell, aside
         self.waiting = [] if self.begun else [Ticket(x) for x in engine.ask()[0]]  # first points to be given out
         self.out: list[Ticket] = []
@@ -75,14 +80,18 @@ class AsyncProposals:
 
     @np.errstate(all="ignore")
     def ask(self) -> Ticket:
-        """The next point for whoever is free."""
+        """The next point for whoever is free, which then counts as outstanding.
+
+        First points come first; where they are all out and none is answered yet, random ones near them. Then a step for
+        each iteration, and further points while that is out.
+        """
         if self.waiting:
             ticket = self.waiting.pop(0)
         elif not self.begun:
             self.tried += 1
             ticket = Ticket(self._draw_near(self.engine.first[0, 0], anywhere=self.tried > self.engine.first.shape[1]))
         else:
-            ticket = self._next_step() if self.step is None else self._propose_further(self.step)
+            ticket = self._propose_step() if self.step is None else self._propose_further(self.step)
         if self.engine.models.cheap is not None:
             ticket.x = self.engine.models.cheap.pull_back(ticket.x[None, None, :])[0, 0]
         self.out.append(ticket)
@@ -104,7 +113,11 @@ class AsyncProposals:
 
     @np.errstate(all="ignore")
     def answer(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
-        """Take the answer to a point: x [1, 1, D] and its evaluation, once the engine has begun."""
+        """Take the answer to a ticket, x [1, 1, D] and its evaluation, once the engine has begun; withdraws the ticket.
+
+        A step and offspring are told to the engine, anything else goes to the archive alone. A step that is still out
+        after PATIENCE_BATCHES batches of other answers is waited for no longer.
+        """
         self.withdraw(ticket)
         self.since += 1
         if self.step is not None and ticket is not self.step and self.since > PATIENCE_BATCHES * self.batch:
@@ -121,24 +134,25 @@ class AsyncProposals:
         self.beside.append(self.engine.state.reduce(ev))
 
     def _add_to_archive(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
-        """Take the answer to a further point, which the engine is not told of."""
+        """Add the answer to a further point x [1, 1, D] to archive and counts; the engine is not told of it."""
         state, index = self.engine.state, ticket.restart_index
         region, ev = state.region, state.keep_and_reduce(ev)
         state.archive.add(x, ev, region.restart_index * 0 if index is None else index, region.centre)
-        state.count(1)
+        state.count_points(1)
         source = region.restart_index[:, None] * 0 + (PointSource.GEOMETRY if ticket.source is None else ticket.source)
         made = None if ticket.asked is None else ticket.asked.expectation
         gained = ev.failed & False if made is None else _merits_of(ev, made) < made.merit[:, None]
         state.counts = add_points(state.counts, source, gained, ev)
 
     def withdraw(self, ticket: Ticket) -> None:
-        """A point that is not outstanding any more."""
+        """Count a ticket as outstanding no longer; without effect where it was not."""
         self.out = [other for other in self.out if other is not ticket]
 
     def _put_back_asked(self, ticket: Ticket, ev: Evaluation) -> None:
-        """Let the engine find what it expected of this point; a step that others have made up for is not judged poor.
+        """Set the engine's `asked` to what was expected of this point, whose reduced answer is ev [1, 1].
 
-        An answer of an earlier restart sets no weights of the present one.
+        A step that is no better than the centre is not judged where another answer since was. An answer of an earlier
+        restart sets no weights of the present one.
         """
         asked = ticket.asked
         assert asked is not None
@@ -151,8 +165,11 @@ class AsyncProposals:
                 made = made._replace(source=made.source * 0 + PointSource.GEOMETRY)
         self.engine.asked = asked._replace(expectation=made)
 
-    def _next_step(self) -> Ticket:
-        """The step of a new iteration; where that very point is out already, its answer is judged instead."""
+    def _propose_step(self) -> Ticket:
+        """The step of a new iteration, which is then the one that is out, or offspring in its place.
+
+        Where that very point is out already, its answer is judged instead, and a further point is given.
+        """
         ticket = self._propose_iteration(1)[0]
         if ticket.source == PointSource.OFFSPRING:
             return ticket
@@ -172,11 +189,11 @@ class AsyncProposals:
         return self._propose_further(same)
 
     def _find_outstanding(self, x: np.ndarray) -> Ticket | None:
-        """What is outstanding at a point [D], if anything."""
+        """The first ticket out within SAME_POINT_RADII of a point x [D]; None where there is none."""
         return next((other for other in self.out if self._is_close(other.x, x)), None)
 
     def _shorten(self, x: np.ndarray) -> np.ndarray:
-        """A point [D] nearer to the centre; at it, any near it."""
+        """A point nearer to the centre than x [D]; where there is none, and on a lattice, a random one near x."""
         centre = self.engine.region.centre[0]
         nearer = centre + STEP_SHORTENING * (x - centre)
         if self.engine.lattice is not None or self._is_close(nearer, x):
@@ -184,7 +201,11 @@ class AsyncProposals:
         return nearer
 
     def _propose_further(self, step: Ticket) -> Ticket:
-        """A point beside the step: of the last iteration while there is one, else of another that is undone."""
+        """A point beside the step that is neither out nor evaluated; takes it from the stock.
+
+        The stock is filled anew as it runs out. After MAX_ITERATIONS_TRIED fillings it may be any point. Near a
+        restart, which has no models yet, a random one.
+        """
         if step.source == PointSource.RESTART:  # there are no models yet around a restart
             return Ticket(self._draw_near(step.x), PointSource.GEOMETRY, restart_index=self.engine.region.restart_index)
         for _ in range(MAX_ITERATIONS_TRIED):
@@ -197,7 +218,10 @@ class AsyncProposals:
         return self.stock.pop(0)
 
     def _propose_undone(self) -> list[Ticket]:
-        """Points of an iteration after which the engine is what it was."""
+        """Points of an iteration after which the engine is what it was.
+
+        Puts back region, R^2, noise and failure scale of the state and the engine's `asked`; numbers stay drawn.
+        """
         engine, state = self.engine, self.engine.state
         region, r2, asked, noise = state.region, state.r2, engine.asked, state.noise
         scale = state.failure_scale
@@ -207,7 +231,7 @@ class AsyncProposals:
         return tickets
 
     def _propose_iteration(self, batch: int) -> list[Ticket]:
-        """The points of an iteration of so many."""
+        """Tickets for the `batch` points of the engine's next iteration; its `asked` is left as propose() set it."""
         x = self.engine.propose(batch)[0]
         asked = self.engine.asked
         assert asked is not None
@@ -222,7 +246,10 @@ class AsyncProposals:
         return bool(np.max(np.abs(one - other) / self.engine.region.reach[0]) < SAME_POINT_RADII)
 
     def _draw_near(self, x: np.ndarray, anywhere: bool = False) -> np.ndarray:
-        """A random point [D] around one that has no models yet, or anywhere."""
+        """A random point [D] within the first radii of x [D], or anywhere, on the lattice and inside hard constraints.
+
+        Draws one block of numbers from the task's streams.
+        """
         engine = self.engine
         u = engine.task.rng.uniform(1, engine.task.dim)
         near = u if anywhere else np.clip(x + 2.0 * engine.radii[0] * (u - 0.5), *engine.task.walls)
@@ -231,4 +258,5 @@ class AsyncProposals:
 
 
 def _merits_of(ev: Evaluation, made: Expectation) -> Array:
+    """Merits [1, k] of an evaluation by the weights that points were expected with; inf where they failed."""
     return MERIT.key(ev, made.weights).minor

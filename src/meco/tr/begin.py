@@ -16,7 +16,7 @@ from meco.tr.working_set import MOST_WATCHED, WorkingSet
 def begin_state(
     task: Task, x: Array, ev: Evaluation, radii: Array, batch: int, with_strategy: bool, matrices: bool
 ) -> TrState:
-    """From the first points x [B, n, D] and radii [B or 1, D]; `batch` points at a time follow.
+    """The first state, from points x [B, n, D] and radii [B or 1, D]; `batch` points at a time follow.
 
     Beyond FEW_VARIABLES models have no matrices, beyond MOST_WATCHED inequalities there is a working set. Neither is
     made on a device, nor where something else needs matrices; a working set not where linear limits are known, either.

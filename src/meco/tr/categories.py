@@ -77,6 +77,7 @@ class CategoryMoves:
     """
 
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        """For a task with categories and its lattice, if it has one; nothing is fitted yet."""
         assert task.categories is not None
         self.task, self.lattice = task, lattice
         self.columns, self.counts, self.ordered = task.categories
@@ -87,23 +88,26 @@ class CategoryMoves:
     # -- places ------------------------------------------------------------------------------------
 
     def places(self, x: np.ndarray) -> np.ndarray:
-        """Which category each variable has at points [n, D] of the cube, or is nearest to: [n, K]."""
+        """The category of each of K variables at points x [n, D] of the cube, or the nearest: [n, K] integers."""
         return np.clip(np.round(x[:, self.columns] * (self.counts - 1)), 0, self.counts - 1).astype(int)
 
-    def put(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Points [n, D] with other categories [n, K]."""
+    def put_places(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Copies of points x [n, D] with the categories of places [n, K]."""
         x = x.copy()
         x[:, self.columns] = places / (self.counts - 1.0)
         return x
 
     def first_points(self, radii: np.ndarray) -> np.ndarray:
-        """The given points or the middle, a star along the other variables, and every category once: [n, D]."""
+        """Given points or the middle, a star of radii [D] along other variables, and every category once: [n, D]."""
         task = self.task
         return self.first_points_around(np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0), radii)
 
     def first_points_around(self, given: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        """The given points [n, D] and those around the first of them; of more than 2 D points these alone."""
-        task, given = self.task, self.put(given, self.places(given))
+        """Given points [n, D], and a star of radii [D] and exchanges around the first of them: [m, D].
+
+        Given points go to their nearest categories. Of more than 2 D of them these alone.
+        """
+        task, given = self.task, self.put_places(given, self.places(given))
         if len(given) > 2 * task.dim:
             return given
         free = np.flatnonzero(~self.held)
@@ -113,19 +117,26 @@ class CategoryMoves:
         return np.concatenate([given, points[: star_size(task.dim, task.budget - len(given)) * 2]])
 
     def _exchange_each(self, x: np.ndarray) -> np.ndarray:
-        """A point [D] with every other category once: one at a time, or all at once where there are many."""
+        """A point x [D] with every other category once: [n, D].
+
+        One category at a time, or one of each variable at once where there are more than LATIN_ARMS D of them.
+        """
         here = self.places(x[None])[0]
         others = [[(here[i] + j) % k for j in range(1, k)] for i, k in enumerate(self.counts)]
         if sum(map(len, others)) <= LATIN_ARMS * self.task.dim:
             made = [np.where(np.arange(len(here)) == i, v, here) for i, each in enumerate(others) for v in each]
         else:
             made = [np.array([each[t % len(each)] for each in others]) for t in range(max(map(len, others)))]
-        return self.put(np.repeat(x[None], len(made), axis=0), np.array(made))
+        return self.put_places(np.repeat(x[None], len(made), axis=0), np.array(made))
 
     # -- likeness ----------------------------------------------------------------------------------
 
     def learn_likeness(self, archive: PointArchive) -> list[np.ndarray]:
-        """S_i [k_i, k_i] of eq. (2), from all answers; from whole ones alone where these are more than a third."""
+        """S_i [k_i, k_i] of eq. (2) for each variable, from all answers that did not fail.
+
+        From whole answers alone where these are more than a third. With fewer than three answers it is what is assumed
+        before there are any.
+        """
         ok = ~archive.failed[0]
         if archive.partial and np.sum(whole := ~np.any(archive.missing[0], axis=1)) > len(ok) // 3:
             ok = whole
@@ -149,8 +160,8 @@ class CategoryMoves:
             found.append(np.outer(known, known) * learnt + np.outer(unknown, unknown) * prior)
         return found
 
-    def _alike(self, likeness: list[np.ndarray], v: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Eq. (2) for places v [m, K] and w [n, K]: [m, n]."""
+    def _likeness_between(self, likeness: list[np.ndarray], v: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Eq. (2) by tables S_i [k_i, k_i] of every variable, for places v [m, K] and w [n, K]: [m, n]."""
         each = [s[np.ix_(v[:, i], w[:, i])] for i, s in enumerate(likeness)]
         product = np.ones_like(each[0])
         for one in each:
@@ -158,21 +169,28 @@ class CategoryMoves:
         return 0.5 * (sum(each) / len(each) + product)
 
     def _covariance(self, fit: CategoryFit, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Eq. (1) of what values at the fitted points and at u [n, D], v [n, K] differ by from the centre's: [m, n]."""
+        """Eq. (1) of values at the fitted points and at u [n, D], v [n, K], each less the centre's: [m, n]."""
         inner = fit.u @ u.T
         here = fit.here[None]
-        alike = self._alike(fit.likeness, fit.v, v)
-        level = alike - self._alike(fit.likeness, fit.v, here) - self._alike(fit.likeness, here, v) + 1.0
+        alike = self._likeness_between(fit.likeness, fit.v, v)
+        level = (
+            alike
+            - self._likeness_between(fit.likeness, fit.v, here)
+            - self._likeness_between(fit.likeness, here, v)
+            + 1.0
+        )
         return fit.level * level + alike * (inner * (0.5 * inner + fit.tau))
 
     # -- models ------------------------------------------------------------------------------------
 
     def fit(
-        self, archive: PointArchive, region: Region, values: ControlValues, rough: np.ndarray
+        self, archive: PointArchive, region: Region, controls: ControlValues, eta: np.ndarray
     ) -> tuple[Region, LocalFit]:
-        """As fit_models() does: the region around the point of least merit, and the quadratic of its combination.
+        """The region around the point of least merit, with the quadratics of its combination, and the fit around it.
 
-        fit_here becomes what the exchanges of this iteration are made of.
+        controls are [1] each, eta [1, F] is the roughness of each function. Sets fit_here, which the exchanges of this
+        iteration are made of. Where all points since the restart failed, the centre is the middle, but for its
+        categories; models that are not finite become 0.
         """
         if archive.partial:
             chosen, blind = choose_centre(archive, region)
@@ -184,16 +202,16 @@ class CategoryMoves:
             value = archive.y[:, chosen]
         centre = archive.x[:, chosen]
         if blind[0]:
-            centre = self.put(np.full_like(centre, 0.5), self.places(centre))
+            centre = self.put_places(np.full_like(centre, 0.5), self.places(centre))
         width = region.width_in_force
-        tau = float(values.gradient_freedom[0])
+        tau = float(controls.gradient_freedom[0])
         few, spread, farthest = self._select_points(archive, centre[0], width[0])
-        fit = self._solve(archive, few, centre[0], value[0], spread * width[0], tau, float(values.roughness[0]))
+        fit = self._fit_process(archive, few, centre[0], value[0], spread * width[0], tau, float(controls.roughness[0]))
         self.fit_here = fit
         models = self.quadratic_at(fit, fit.here).rescaled((1.0 / fit.unit)[None])
         if not models.finite.all():
             models = Quadratic.zero(models.gradient.shape, centre)
-        own, own_spread = self._fit_own_combination(archive, region, centre, value, values, rough, width)
+        own, own_spread = self._fit_own_combination(archive, region, centre, value, controls, eta, width)
         y = archive.y[0][few]
         span = np.max(np.abs(y - value), axis=0, keepdims=True)
         unmet = violated_at_all_points(y[None, :, 1:], archive.n_ineq, region.weights.tolerance)
@@ -201,7 +219,11 @@ class CategoryMoves:
         return region._replace(centre=centre, models=models), local
 
     def _select_points(self, archive: PointArchive, centre: np.ndarray, width: np.ndarray) -> tuple[Any, float, float]:
-        """Rows of the points to fit, nearest first, how far those that a model needs are, and the farthest of these."""
+        """Rows [m] of points to fit, nearest to a centre [D] first; their spread; their farthest distance.
+
+        m is at most MOST_POINTS. Both distances are in widths [D], of those points that a quadratic needs; points of
+        other categories count as farther, failed ones are left out. The spread is 1 where all points are one.
+        """
         apart = (archive.x[0] - centre) / width
         apart = np.where(self.held, 0.0, apart)
         square = np.sum(apart * apart, axis=1)
@@ -212,11 +234,15 @@ class CategoryMoves:
         spread = float(np.sqrt(np.mean(near))) if near.size else 1.0
         return order, spread if spread > 0.0 else 1.0, float(np.sqrt(np.max(near, initial=0.0)))
 
-    def _solve(
+    def _fit_process(
         self, archive: PointArchive, few: Any, centre: np.ndarray, value: np.ndarray, unit: np.ndarray, tau: float,
-        eta: float,
+        smooth: float,
     ) -> CategoryFit:  # fmt: skip
-        """Weights of the fitted points; far ones are met roughly."""
+        """Fit eq. (1) to the rows `few` of the archive, around a centre [D] with values [F], in units [D] of the cube.
+
+        smooth is eta; far points are met roughly, up to FAR_NOISE of their variance. Functions that are missing at
+        points are fitted without them.
+        """
         x = archive.x[0][few]
         u = np.where(self.held, 0.0, (x - centre) / unit)
         v, here = self.places(x), self.places(centre[None])[0]
@@ -227,7 +253,7 @@ class CategoryMoves:
         own = np.diag(k).copy()
         square = np.sum(u * u, axis=1)
         far = FAR_NOISE * np.maximum(0.0, 1.0 - 1.0 / np.maximum(square, 1e-300))
-        k[np.diag_indices_from(k)] += eta * (1.0 + tau) + far * own
+        k[np.diag_indices_from(k)] += smooth * (1.0 + tau) + far * own
         size = 1.0 / np.sqrt(np.diag(k))
         inverse = np.linalg.inv(k * np.outer(size, size) + 1e-12 * np.eye(len(k))) * np.outer(size, size)
         w = inverse @ y
@@ -237,31 +263,32 @@ class CategoryMoves:
         return blank._replace(w=w, inverse=inverse, amplitude=amplitude)
 
     def quadratic_at(self, fit: CategoryFit, places: np.ndarray) -> Quadratic:
-        """The quadratic of a combination [K] around the centre, in units of the fit."""
-        alike = self._alike(fit.likeness, fit.v, places[None])[:, 0]
+        """Models [1, F] of a combination, places [K], around the centre in units of the fit, without its level."""
+        alike = self._likeness_between(fit.likeness, fit.v, places[None])[:, 0]
         w = fit.w * alike[:, None]
         gradient = fit.tau * (w.T @ fit.u)
         hessian = np.einsum("mf,mi,mj->fij", w, fit.u, fit.u)
         return Quadratic(gradient[None], hessian[None])
 
-    def expect(self, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Changes from the centre that are expected at u [n, D], v [n, K], and their standard errors: [n, F] each."""
+    def predict_changes(self, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes from the centre that fit_here expects at u [n, D], v [n, K], and standard errors: [n, F] each."""
         fit = self.fit_here
         assert fit is not None
         cross = self._covariance(fit, u, v)
         inner = np.sum(u * u, axis=1)
-        alike = self._alike(fit.likeness, fit.here[None], v)[0]
+        alike = self._likeness_between(fit.likeness, fit.here[None], v)[0]
         own = fit.level * 2.0 * (1.0 - alike) + inner * (0.5 * inner + fit.tau)
         variance = np.maximum(own - np.sum(cross * (fit.inverse @ cross), axis=0), 0.0)
         return cross.T @ fit.w, np.sqrt(variance)[:, None] * fit.amplitude
 
     def _fit_own_combination(
-        self, archive: PointArchive, region: Region, centre: np.ndarray, value: np.ndarray, values: ControlValues,
-        rough: np.ndarray, width: np.ndarray,
+        self, archive: PointArchive, region: Region, centre: np.ndarray, value: np.ndarray, controls: ControlValues,
+        eta: np.ndarray, width: np.ndarray,
     ) -> tuple[Any, np.ndarray]:  # fmt: skip
-        """A fit to points of the centre's own combination, and their spread [1].
+        """A fit to points of the categories of the centre [1, D] alone, in widths [1, D], and their spread [1].
 
-        Geometry points and checks of models are made of it; its models are not used.
+        value [1, F] are those at the centre, eta [1, F] their roughness. Geometry points and checks of models are made
+        of it; its models are not used.
         """
         same = np.all(self.places(archive.x[0]) == self.places(centre), axis=1)[None] & ~archive.failed
         few = _Subset(archive, ~same)
@@ -271,11 +298,13 @@ class CategoryMoves:
         spread = np.where(spread > 0.0, spread, 1.0)
         prior = Quadratic.zero(region.models.gradient.shape, centre)
         scaled = u / spread[:, None, None]
-        _, fit = least_change(prior, scaled, y - value[:, None, :], values.gradient_freedom, [values.roughness], rough)
+        _, fit = least_change(
+            prior, scaled, y - value[:, None, :], controls.gradient_freedom, [controls.roughness], eta
+        )
         return fit, spread
 
-    def hold(self, sub: Subproblem) -> Subproblem:
-        """The subproblem of a step, which keeps the categories of the centre."""
+    def hold_categories(self, sub: Subproblem) -> Subproblem:
+        """The subproblem of a step that keeps the categories of the centre: along them low and high [1, D] are 0."""
         return sub._replace(low=np.where(self.held, 0.0, sub.low), high=np.where(self.held, 0.0, sub.high))
 
     # -- exchanges ---------------------------------------------------------------------------------
@@ -284,27 +313,31 @@ class CategoryMoves:
         self, x: np.ndarray, source: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region,
         weights: Weights, foreseen: float, told: int,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Points [1, k, D] of an iteration and their sources [1, k], some of them replaced by exchanges.
+        """Points x [1, k, D] of an iteration and their sources [1, k], some of them replaced by exchanges; copies.
 
-        Of a batch every second one; a single step after every second answer, told being their number. Of a restart
-        the first point gets other categories. Numbers are drawn for either.
+        Of a batch every second one; a single step after every second answer, told being their number. foreseen is the
+        decrease of merit that an exchange must beat. Of a restart the first point gets other categories. Draws numbers
+        where something is replaced.
         """
         count = x.shape[1]
         if source[0, 0] == PointSource.RESTART:
-            return self._restart(x), source
+            return self._draw_restart(x), source
         turns = list(range(1, count, 2))
         if count == 1 and source[0, 0] == PointSource.STEP and told % 2 == 1:
             turns = [0]
         if not turns:
             return x, source
-        found = self._best_exchanges(x[0], archive, sub, region, weights, foreseen, len(turns))
+        found = self._find_exchanges(x[0], archive, sub, region, weights, foreseen, len(turns))
         x, source = x.copy(), source.copy()
         for k, point in zip(turns, found):
             x[0, k], source[0, k] = point, PointSource.GEOMETRY
         return x, source
 
     def _draw_combinations(self, here: np.ndarray) -> np.ndarray:
-        """Other combinations [n, K] than that of the centre [K]: one or two exchanges, and some drawn by chance."""
+        """Other combinations [n, K], each once, than that of the centre, here [K].
+
+        All with one exchange, up to MOST_PAIRS with two, and DRAWN random ones: one block of numbers is drawn.
+        """
         kinds, u = len(here), self.task.rng.uniform(DRAWN, 2 * len(here))[0]
         single = [_exchange(here, {i: v}) for i, k in enumerate(self.counts) for v in range(k) if v != here[i]]
         pairs = [
@@ -320,27 +353,33 @@ class CategoryMoves:
         every = np.unique(np.concatenate([single, *([pairs] if pairs else []), drawn]).astype(int), axis=0)
         return every[np.any(every != here, axis=1)]
 
-    def _best_exchanges(
+    def _find_exchanges(
         self, points: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region, weights: Weights,
         foreseen: float, count: int,
     ) -> list[np.ndarray]:  # fmt: skip
-        """Up to so many exchanges [D], none of a point evaluated before, that may be better than the step."""
+        """Up to `count` exchanges [D], the most hopeful first, that may be better than the step; [] without any.
+
+        points [k, D] are those of the iteration, the step first. None lies where a point was evaluated before; foreseen
+        is the decrease of merit to beat.
+        """
         fit = self.fit_here
         assert fit is not None
         centre, weights = region.centre[0], _weigh_all(sub, weights, PARTIAL_WEIGHT if archive.partial else 1.0)
         every = self._draw_combinations(fit.here)
         step = np.where(self.held, 0.0, (points[0] - centre) / fit.unit)
         starts = [np.zeros_like(step), step]
-        hopes = np.stack([self._hope_for(np.repeat(u[None], len(every), axis=0), every, sub, weights) for u in starts])
+        hopes = np.stack(
+            [self._optimistic_merits(np.repeat(u[None], len(every), axis=0), every, sub, weights) for u in starts]
+        )
         order = np.argsort(np.min(hopes, axis=0), kind="stable")
         now = float(merit(sub.value, sub.n_ineq, weights)[0])
         made: list[tuple[float, np.ndarray]] = []
         for i in order[: max(REFINED, count)]:
-            u = self._refine(every[i], sub, region, weights)
+            u = self._refine_exchange(every[i], sub, region, weights)
             tried = np.stack([*starts, u])
-            hope = self._hope_for(tried, np.repeat(every[i][None], len(tried), axis=0), sub, weights)
+            hope = self._optimistic_merits(tried, np.repeat(every[i][None], len(tried), axis=0), sub, weights)
             for j in np.argsort(hope, kind="stable"):
-                x = self.put(np.clip(centre + tried[j] * fit.unit, *self.task.walls)[None], every[i][None])
+                x = self.put_places(np.clip(centre + tried[j] * fit.unit, *self.task.walls)[None], every[i][None])
                 x = x if self.lattice is None else self.lattice.snap(x[None])[0]
                 if np.min(np.max(np.abs(archive.x[0] - x), axis=1)) > SAME_POINT:
                     made.append((float(hope[j]), x[0]))
@@ -348,9 +387,9 @@ class CategoryMoves:
         made.sort(key=lambda pair: pair[0])
         return [x for hope, x in made[:count] if hope < now - max(foreseen, 0.0)]
 
-    def _hope_for(self, u: np.ndarray, v: np.ndarray, sub: Subproblem, weights: Weights) -> np.ndarray:
-        """Merit [n] at u [n, D], v [n, K] if every function comes out at its better end."""
-        change, error = self.expect(u, v)
+    def _optimistic_merits(self, u: np.ndarray, v: np.ndarray, sub: Subproblem, weights: Weights) -> np.ndarray:
+        """Merits [n] at u [n, D], v [n, K] if every function came out OPTIMISM standard errors better than expected."""
+        change, error = self.predict_changes(u, v)
         y = sub.value + change
         f = y[:, :1] - OPTIMISM * error[:, :1]
         g = y[:, 1 : 1 + sub.n_ineq] - OPTIMISM * error[:, 1 : 1 + sub.n_ineq]
@@ -360,11 +399,14 @@ class CategoryMoves:
         ev = as_evaluation(better, sub.n_ineq, np.zeros(better.shape[:2], dtype=bool))
         return MERIT.values(ev, weights).minor[0]
 
-    def _refine(self, places: np.ndarray, sub: Subproblem, region: Region, weights: Weights) -> np.ndarray:
-        """Where the quadratic of a combination [K] is least, in a region that is not too small: u [D]."""
+    def _refine_exchange(self, places: np.ndarray, sub: Subproblem, region: Region, weights: Weights) -> np.ndarray:
+        """Where the quadratics of a combination, places [K], have their step: u [D] in units of the fit.
+
+        In the region, but at least WIDEST of the widths; 0 along categories.
+        """
         fit = self.fit_here
         assert fit is not None
-        level, _ = self.expect(np.zeros((1, self.task.dim)), places[None])
+        level, _ = self.predict_changes(np.zeros((1, self.task.dim)), places[None])
         delta = max(float(region.delta[0]), WIDEST)
         reach = delta * region.width[0]
         low, high = ((np.broadcast_to(wall, reach.shape) - region.centre[0]) / reach for wall in self.task.walls)
@@ -377,12 +419,15 @@ class CategoryMoves:
         step = relaxed_step(there, np.zeros(1), region.multipliers, weights)
         return np.nan_to_num(step.s[0]) * reach / fit.unit
 
-    def _restart(self, x: np.ndarray) -> np.ndarray:
-        """Points [1, k, D] of which the first, to start again from, has a combination drawn near that of the best."""
+    def _draw_restart(self, x: np.ndarray) -> np.ndarray:
+        """A copy of points x [1, k, D] of which the first, to start again from, has half of its categories drawn anew.
+
+        The others are those of the last centre. Draws one block of numbers.
+        """
         x = x.copy()
         here = self.fit_here.here if self.fit_here is not None else self.places(x[0, :1])[0]
         u = self.task.rng.uniform(2, len(here))[0]
-        x[0, :1] = self.put(x[0, :1], np.where(u[0] < 0.5, np.floor(u[1] * self.counts), here)[None])
+        x[0, :1] = self.put_places(x[0, :1], np.where(u[0] < 0.5, np.floor(u[1] * self.counts), here)[None])
         return x
 
 
@@ -394,13 +439,20 @@ class _Subset:
 
 
 def _weigh_all(sub: Subproblem, weights: Weights, factor: float) -> Weights:
-    """Weights with which constraints count that do not hold the centre back: elsewhere they may."""
+    """Weights [1, C] of at least `factor` times f's change over each constraint's among the fitted points.
+
+    So constraints count that do not hold the centre back: elsewhere they may. One that does not change keeps its
+    weight.
+    """
     span = sub.span[:, 1:]
     return weights.raised(np.where(span > 0.0, factor * sub.span[:, :1] / np.where(span > 0.0, span, 1.0), 0.0))
 
 
 def _solve_gaps(w: np.ndarray, y: np.ndarray, k: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Weights w [m, F] of values y [m, F], of which some are missing [m, F]: 0 there, and solved without them."""
+    """Weights w [m, F] of values y [m, F] with covariance k [m, m], solved without those that are missing [m, F].
+
+    They are 0 there, and everywhere for a function that is known nowhere. w itself is not changed.
+    """
     w = w.copy()
     for columns, gaps in group_functions(missing):
         known = ~gaps
@@ -412,14 +464,14 @@ def _solve_gaps(w: np.ndarray, y: np.ndarray, k: np.ndarray, missing: np.ndarray
 
 
 def _exchange(places: np.ndarray, other: dict[int, int]) -> np.ndarray:
-    """Places [K] with some of them changed."""
+    """A copy of places [K] with those of some variables replaced, other: index -> place."""
     found = places.copy()
     found[list(other)] = list(other.values())
     return found
 
 
 def _prior_likeness(count: int, ordered: bool) -> np.ndarray:
-    """Likeness [k, k] of categories before there are answers."""
+    """Likeness [count, count] of categories before there are answers, 1 on the diagonal."""
     if ordered:
         place = np.arange(count) / (count - 1.0)
         return np.exp(-ORDER_DECAY * np.abs(place[:, None] - place[None, :]))
@@ -427,7 +479,10 @@ def _prior_likeness(count: int, ordered: bool) -> np.ndarray:
 
 
 def _flatten_tails(y: np.ndarray) -> np.ndarray:
-    """Values [n, F] with a spread of about one each, far ones drawn in: one wild answer must not say all."""
+    """Values y [n, F] about their medians, in units of their spread, far ones drawn in by arcsinh: [n, F].
+
+    One wild answer must not say all. A function that is the same everywhere becomes 0.
+    """
     middle = np.median(y, axis=0)
     spread = np.median(np.abs(y - middle), axis=0) * 1.4826
     spread = np.where(spread > 0.0, spread, np.std(y, axis=0))
@@ -435,9 +490,10 @@ def _flatten_tails(y: np.ndarray) -> np.ndarray:
 
 
 def _estimate_effects(z: np.ndarray, v: np.ndarray, counts: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    """What each category adds to each function, [k_i, F] for each variable: ridge regression beside other variables.
+    """What each category adds to each function, [k_i, F] for each of the K variables.
 
-    z [n, D'] are the other variables, with their squares; y [n, F] values of about unit spread.
+    By a ridge regression on categories v [n, K], of which there are counts [K], and other variables z [n, D'] with
+    their squares; y [n, F] are values of about unit spread.
     """
     z = z - z.mean(axis=0)
     columns = [np.ones((len(z), 1)), NUMBER_WEIGHT * z, NUMBER_WEIGHT * z * z]
@@ -454,5 +510,5 @@ def _estimate_effects(z: np.ndarray, v: np.ndarray, counts: np.ndarray, y: np.nd
 
 
 def make_category_moves(task: Task, lattice: Lattice | None) -> CategoryMoves | None:
-    """Where the task has categories."""
+    """Moves for the categories of a task; None where it has none."""
     return None if task.categories is None else CategoryMoves(task, lattice)

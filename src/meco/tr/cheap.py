@@ -44,7 +44,11 @@ class CheapStep:
         self._known: tuple[bytes, Any] = (b"", None)  # the last centre, and slopes and curvature there
 
     def first_points(self, radii: np.ndarray, categories: CategoryMoves | None = None) -> np.ndarray:
-        """The given points, or one well inside, and a star around the first of them, all inside and apart: [n, D]."""
+        """Given points, or one well inside, and a star of radii [D] around the first, all inside: [n, D].
+
+        With categories their first points take the place of the star. Points that coincide are drawn anew, see
+        keep_apart().
+        """
         task = self.task
         given = self.inside.centre()[None] if task.x0 is None else np.asarray(task.x0)
         arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
@@ -55,7 +59,11 @@ class CheapStep:
         return self.keep_apart(given, ends, radii)
 
     def keep_apart(self, given: np.ndarray, ends: np.ndarray, radii: np.ndarray) -> np.ndarray:
-        """Given points [n, D] and ends [m, D], those of the ends that are as good as earlier points drawn anew."""
+        """Given points [n, D], then ends [m, D], drawn anew within APART of an earlier point: [n + m, D].
+
+        Near the first given point, within radii [D], by a generator of its own with a fixed seed; after SPREAD_TRIES
+        tries a point stays where it is.
+        """
         draw, points = np.random.default_rng(0), list(given)
         for x in ends:
             for _ in range(SPREAD_TRIES):
@@ -75,8 +83,11 @@ class CheapStep:
         held = np.flatnonzero(places >= 0)
         return held, 1 + places[held]
 
-    def _expand(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Slopes [C, D] and curvature [C, D, D] at a centre [D], in the cube; None for it in many variables."""
+    def _find_slopes(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Slopes [n, D] and curvature [n, D, D] of n cheap constraints at a centre [D], in the cube; keeps them.
+
+        The curvature is None beyond MOST_CURVED variables.
+        """
         if self._known[0] != centre.tobytes():
             slopes = self.inside.linearise(centre)[1]
             curved = self.inside.curvature(centre) if centre.size <= MOST_CURVED else None
@@ -84,8 +95,8 @@ class CheapStep:
         return self._known[1]
 
     def use_exact_models(self, region: Region) -> Region:
-        """The region with cheap constraints as their own models."""
-        slopes, curved = self._expand(region.centre[0])
+        """The region with gradient, and curvature if it is known, of cheap constraints in the place of their models."""
+        slopes, curved = self._find_slopes(region.centre[0])
         gradient, hessian = region.models.gradient.copy(), region.models.hessian.copy()
         held, columns = self._find_columns()
         gradient[0, columns] = slopes[held]
@@ -94,15 +105,16 @@ class CheapStep:
         return region._replace(models=Quadratic(gradient, hessian))
 
     def without_margins(self, sub: Subproblem) -> Subproblem:
-        """The subproblem in which a step goes as far as cheap constraints do."""
+        """The subproblem with margins of 0 for cheap constraints, so that a step goes as far as they do."""
         margin = sub.margin.copy()
         margin[0, self._find_columns()[1] - 1] = 0.0
         return sub._replace(margin=margin)
 
     def refine(self, sub: Subproblem, step: Step, region: Region, theta: Any) -> Step:
-        """The step again, with cheap constraints as they are where it ended; as it was where one of them is no number.
+        """The step solved again with cheap constraints linearised where it ended, until both agree.
 
-        Integers stay where they were rounded to.
+        At most PASSES times, with theta [1] of the violation allowed to stay. Integers stay where they were rounded to.
+        As it was where a cheap constraint is not finite there. step.value has the cheap constraints' own values.
         """
         centre, reach = region.centre[0], region.reach[0]
         low, high = sub.low, sub.high
@@ -114,7 +126,7 @@ class CheapStep:
             c, slopes = self.inside.linearise(x)
             if not np.isfinite(c).all() or self._agrees(sub, (x - centre) / reach, c, slopes * reach):
                 break
-            models, value = self._expand_at(sub, (x - centre) / reach, c, slopes * reach)
+            models, value = self._meet_at_step(sub, (x - centre) / reach, c, slopes * reach)
             again = relaxed_step(
                 sub._replace(models=models, value=value, low=low, high=high), theta, step.multipliers, step.weights
             )
@@ -128,16 +140,22 @@ class CheapStep:
         return step._replace(value=there)
 
     def _agrees(self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray) -> bool:
-        """Whether the models say of cheap constraints at a step s [D] what these are there: c [C], slopes [C, D]."""
+        """Whether the models give cheap constraints their values c [n] at a step s [D], within SAME_STEP radii.
+
+        slopes [n, D] are their own, in radii.
+        """
         held, columns = self._find_columns()
         said = sub.values(s[None])[0, columns]
         size = np.sqrt(np.sum(slopes[held] ** 2, axis=1)) + 1e-300
         return bool(np.all(np.abs(said - c[held]) <= SAME_STEP * size))
 
-    def _expand_at(
+    def _meet_at_step(
         self, sub: Subproblem, s: np.ndarray, c: np.ndarray, slopes: np.ndarray
     ) -> tuple[Models, np.ndarray]:
-        """Models and values at the centre by which cheap constraints have these values and slopes at a step s [D]."""
+        """Models and values [1, 1 + C] at the centre that give cheap constraints values c and slopes at a step s [D].
+
+        c [n] and slopes [n, D], of all n cheap constraints, are in radii; the curvature stays.
+        """
         gradient, value = sub.models.gradient.copy(), sub.value.copy()
         for i, column in zip(*self._find_columns()):
             bent = sub.models.hessian[0, column] @ s
@@ -152,7 +170,7 @@ class CheapStep:
     def keep_inside(
         self, x: np.ndarray, archive: PointArchive, sub: Subproblem, region: Region, weights: Weights
     ) -> Any:
-        """Points [1, k, D] of an iteration moved in, each another than those evaluated before.
+        """Points x [1, k, D] of an iteration moved inside cheap constraints, each another than those evaluated before.
 
         Where the set is thin, many points come back to the same: such a one gives way to a neighbour on the lattice
         that the models expect most of, or to the farthest of a few around the centre, for which numbers are drawn.
@@ -168,7 +186,11 @@ class CheapStep:
     def _find_other(
         self, point: np.ndarray, known: np.ndarray, sub: Subproblem, region: Region, weights: Weights
     ) -> np.ndarray:
-        """Another point [D] than known ones [n, D]; the same where there is none."""
+        """Another point [D] than the known ones [n, D] and the given one; the given one where there is none.
+
+        Of new neighbours on the lattice the one of least foreseen merit. Else of random points around the centre, wider
+        and wider, the first that is ENOUGH_APART, or the farthest: one block of numbers is drawn.
+        """
         centre, reach = region.centre[0], region.reach[0]
         if self.lattice is not None:
             near = self.inside.repair(self._neighbours(centre))
@@ -191,7 +213,7 @@ class CheapStep:
         return point
 
     def _neighbours(self, centre: np.ndarray) -> np.ndarray:
-        """The centre [D] with one or two integers moved by one: [n, D]."""
+        """The centre [D] with one integer moved by one, or two, up to MOST_PAIRS of them: [n, D], each once."""
         assert self.lattice is not None
         spacing = np.broadcast_to(self.lattice.spacing, (1, centre.size))[0]
         moves = [sign * spacing[i] * np.eye(centre.size)[i] for i in np.flatnonzero(spacing) for sign in (1.0, -1.0)]
@@ -200,7 +222,7 @@ class CheapStep:
         return np.unique(self.inside.snap(near), axis=0)
 
     def exact_values(self, x: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """What the models expect [1, 1 + C] at a point x [D], with cheap constraints as they are there, if numbers."""
+        """value [1, 1 + C] as models expect it at a point x [D], with cheap constraints' own values where finite."""
         held, columns = self._find_columns()
         found = value.copy()
         found[0, columns] = self.inside.values(x[None])[0][held]
@@ -208,10 +230,10 @@ class CheapStep:
 
 
 def _is_among(point: np.ndarray, known: np.ndarray, same: float) -> bool:
-    """Whether a point [D] is as good as one of known [n, D]."""
+    """Whether a point [D] is within `same` of one of known [n, D] along every variable; False where there are none."""
     return bool(len(known)) and bool(np.min(np.max(np.abs(known - point), axis=1)) < same)
 
 
 def make_cheap_step(task: Task, lattice: Lattice | None) -> CheapStep | None:
-    """Where the task has cheap constraints."""
+    """Cheap constraints for the points of a task's iterations; None where it has none."""
     return None if task.cheap is None else CheapStep(task, lattice)

@@ -29,7 +29,7 @@ class CriticalFunctions(NamedTuple):
         return rows(xp.concat([values, nothing], axis=1), self.position)
 
     def merge(self, new: Array, old: Array) -> Array:
-        """Constraints [B, C] with new values [B, K - 1] for the critical ones."""
+        """Values old [B, C] of all constraints, with new [B, K - 1] for the critical ones: [B, C]."""
         xp = namespace(new)
         return xp.where(self.is_critical[:, 1:], self.scatter(xp.concat([new[:, :1], new], axis=1))[:, 1:], old)
 
@@ -45,7 +45,11 @@ def max_critical(dim: int) -> int:
 
 
 def select_critical(value: Array, change: Array, n_ineq: int, count: int) -> CriticalFunctions | None:
-    """The critical functions, by value and change across the region [B, 1 + C]; None where all of them may be."""
+    """The critical functions of each run, from values and changes across the region [B, 1 + C]; None where all may be.
+
+    f, all equalities, and of n_ineq inequalities the nearest to violation: `count` constraints in all, but at least one
+    inequality. One that does not change counts by its value.
+    """
     xp = namespace(value)
     runs, functions = value.shape
     if functions - 1 <= count:

@@ -20,7 +20,10 @@ SCHEDULE = (STEEP,) * 4 + (STEADY,) * 3
 
 
 def convexify(hessian: Array) -> Array:
-    """|H| of Hessians [B, D, D]."""
+    """|H| of Hessians [B, D, D], symmetric and with no curvature above MAX_CURVATURE: [B, D, D].
+
+    In NumPy nan counts as 0 and huge numbers are cut; elsewhere it is that of convexify_by_products().
+    """
     h = 0.5 * (hessian + hessian.mT)
     if not isinstance(h, np.ndarray):
         return convexify_by_products(h)
@@ -31,7 +34,10 @@ def convexify(hessian: Array) -> Array:
 
 
 def convexify_by_products(h: Array) -> Array:
-    """|H| of symmetric Hessians [B, D, D], by matrix products alone."""
+    """|H| of symmetric Hessians h [B, D, D] by matrix products alone, in any array library: [B, D, D].
+
+    One whose Frobenius norm is above MAX_CURVATURE is scaled down to it.
+    """
     xp = namespace(h)
     size = xp.sqrt(xp.sum(h * h, axis=(1, 2)))[:, None, None]
     eye = xp.eye(h.shape[-1], dtype=h.dtype, device=h.device)

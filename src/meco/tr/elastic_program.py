@@ -37,7 +37,10 @@ class Program(NamedTuple):
 
 
 def make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array) -> Program:
-    """Bounds and rows stacked."""
+    """The program of hessian [B, D, D] and slope [B, D], with bounds low, high [B, D] stacked above the rows [B, C].
+
+    rho and sigma are in units of the curvature, at least LEAST_CURVATURE.
+    """
     xp, (runs, dim) = namespace(slope), slope.shape
     size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)

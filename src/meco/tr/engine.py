@@ -53,7 +53,7 @@ from meco.tr.model_check import check_models, model_check_is_due
 from meco.tr.model_fit import LocalFit, fit_models, model_size, tells_curvature, use_exact_rows
 from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
-from meco.tr.partial import excuse_near_misses, fill_expected, fit_known_parts, judge_told, keep_off_gaps
+from meco.tr.partial import excuse_near_misses, fill_expected, fit_models_with_gaps, judge_told, keep_off_gaps
 from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_search
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints
@@ -82,6 +82,11 @@ class TrustRegion(Engine):
         share: float | None = None,
         **controls: float | None,
     ) -> None:
+        """batch points an iteration, at most the budget; share and controls are constants, None, or steered later.
+
+        Places the first points, and calls cheap constraints for that. InvalidInput for a batch below 1 and a constant
+        out of its range, and for a control that it does not have.
+        """
         self._label = "TR-ES" if offspring else "TR"
         if int(batch) < 1:
             raise InvalidInput(f"{self._label} proposes at least one point a step; got batch={batch}")
@@ -98,7 +103,7 @@ class TrustRegion(Engine):
         self._state: TrState | None = None
 
     def _check_setting(self, control: Control, value: float | None) -> float | None:
-        """A constant that is given for a control, or an error that names its range."""
+        """A constant for a control as a float, None as None; InvalidInput, which names its range, for another."""
         if value is not None and not control.low <= value <= control.high:
             raise InvalidInput(
                 f"{self._label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}"
@@ -160,18 +165,21 @@ class TrustRegion(Engine):
         )
 
     def steer(self, values: Mapping[str, Array]) -> None:
-        """Set controls by name, [B] each; the others stay. Before the first ask the first region follows them, too."""
+        """Set controls by name, [B] each; the others stay. InvalidInput for a control that it does not have.
+
+        Before the first ask the first region and its points follow them, too.
+        """
         refuse_unknown(self, self.controls, values)
         self.settings.update(values)
         if self.generation == 0 and not values.keys().isdisjoint(("initial_radius", "x0_radius")):
             self._place_first_points()
 
     def theta(self) -> Array:
-        """The relaxation in force: [B]."""
+        """The relaxation in force, [B]: the constant, what was steered, or else that of default_theta()."""
         theta = self.settings["theta"]
         return zeros_like(self.region.delta) + (self.default_theta() if theta is None else theta)
 
-    def _values_in_force(self) -> ControlValues:
+    def _controls_in_force(self) -> ControlValues:
         """The controls in force, [B or 1] each."""
         given = self.settings | {"theta": self.theta()}
         return ControlValues(*(given[name] for name in ControlValues._fields))
@@ -187,7 +195,10 @@ class TrustRegion(Engine):
         return default_share(self.region) if share is None else zeros_like(self.region.delta) + share
 
     def ask(self) -> Array:
-        """First the given points and a star around the first of them, then the points of an iteration: [B, k, D]."""
+        """First the given points and a star around the first, [B, n, D]; then those of propose(), [B, batch, D].
+
+        Draws numbers, and in an iteration changes the state as propose() does.
+        """
         if self.generation == 0:
             like = self.task.rng.uniform(1, 1)
             return snap_to(self.lattice, namespace(like).zeros_like(like) + asarray_like(self.first, like))
@@ -195,16 +206,21 @@ class TrustRegion(Engine):
 
     @np.errstate(all="ignore")  # values may be huge; models that overflow are forgotten
     def propose(self, batch: int) -> Array:
-        """So many points of the next iteration: [B, batch, D]; `asked` is what their answers are for."""
+        """`batch` points of the next iteration: [B, batch, D].
+
+        Fits the models around the best point, solves for a step, and lets proposers make points of it. Sets `asked` to
+        what is expected of them, and changes region, R^2, roughness, noise and failure scale of the state; a region may
+        shrink or start again. Draws numbers.
+        """
         state = self.state
-        values = self._values_in_force()
-        local = self._fit_models(values)
+        controls = self._controls_in_force()
+        local = self._fit_models(controls)
         if self._model_check_is_due(batch):
-            check_models(self.task, state, local, values.roughness, first=self.generation == 1)
+            check_models(self.task, state, local, controls.roughness, first=self.generation == 1)
         if self.models.categories is None:  # along which nothing bends
-            state.region = state.region._replace(width=self._shape_region(values))
-        sub, before = self._make_subproblem(local, values), state.region
-        weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
+            state.region = state.region._replace(width=self._shape_region(controls))
+        sub, before = self._make_subproblem(local, controls), state.region
+        weights = state.region.weights.decayed(self.task.dim, controls.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
         failures, tested = learn_failures(self.task, state, batch), None
         if failures is not None:
@@ -218,7 +234,7 @@ class TrustRegion(Engine):
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values, failures))
+        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, controls, failures))
         if self.lattice is not None:
             source = self.lattice.mark_probes(source, leaves)
             if self.models.categories is None:
@@ -242,30 +258,37 @@ class TrustRegion(Engine):
             self.asked = expect_failures(self.asked, state, failures, x, tested)
         return x
 
-    def _fit_models(self, values: ControlValues) -> LocalFit:
-        """The region around the best point with models of what is told, and with what is known beforehand as it is."""
+    def _fit_models(self, controls: ControlValues) -> LocalFit:
+        """Fit models to what was told, known limits standing for themselves, and set centre and models of state.region.
+
+        controls are [B or 1] each. Noisy runs are fitted to smoothed values, which changes state.noise.
+        """
         state, size = self.state, model_size(self.task.dim)
-        archive, eta = smooth_fitted_points(self.task, state, values.gradient_freedom, size)
+        archive, eta = smooth_fitted_points(self.task, state, controls.gradient_freedom, size)
         if self.models.categories is not None:
-            region, local = self.models.categories.fit(state.archive, state.region, values, eta)
+            region, local = self.models.categories.fit(state.archive, state.region, controls, eta)
         elif state.archive.partial:
-            region, local = fit_known_parts(state.archive, state.region, size, values, eta)
+            region, local = fit_models_with_gaps(state.archive, state.region, size, controls, eta)
         else:
-            region, local = fit_models(archive, state.region, size, values, eta)
+            region, local = fit_models(archive, state.region, size, controls, eta)
         region = use_exact_rows(region, self.task.limits)
         state.region = region if self.models.cheap is None else self.models.cheap.use_exact_models(region)
         return local
 
-    def _shape_region(self, values: ControlValues) -> Array:
-        """Widths that follow curvature, where the points of a fit tell it; elsewhere those of the region."""
+    def _shape_region(self, controls: ControlValues) -> Array:
+        """Widths [B, D] that follow curvature, where enough points tell it; elsewhere those that the region has."""
         if not tells_curvature(self.task.dim):
             return self.region.width
-        return shape_region(self.region, self.state.first_width, values.shaping)
+        return shape_region(self.region, self.state.first_width, controls.shaping)
 
     def _keep_limits(
         self, x: Array, sub: Subproblem, step: Step, before: Region, local: LocalFit
     ) -> tuple[Array, Step]:
-        """Points of an iteration moved to where hard and cheap constraints are kept, and the step by the first."""
+        """Points x [1, k, D] of an iteration moved to where hard and cheap constraints are kept, and the step.
+
+        Its value becomes what is expected at the first point; s stays. before is the region that the step was made in.
+        Numbers may be drawn.
+        """
         archive, cheap = self.state.archive, self.models.cheap
         if self.guard is not None:
             x = self.guard.pull_back(x, archive, before, local)
@@ -278,8 +301,12 @@ class TrustRegion(Engine):
         """Whether models are to be checked in this iteration, before which `batch` points were told."""
         return model_check_is_due(self.task, self.state.told, self.generation, batch)
 
-    def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
-        """The box around the centre in units of the radius."""
+    def _make_subproblem(self, local: LocalFit, controls: ControlValues) -> Subproblem:
+        """What a step solves: models and a box around the centre, in units of the radius.
+
+        Integer variables can always move by one. Margins are by the models' last errors, at most a share of the change
+        across the region.
+        """
         archive, region, xp = self.archive, self.region, namespace(local.value)
         delta, centre = region.reach, region.centre
         half = 1.0 + zeros_like(centre)
@@ -288,8 +315,8 @@ class TrustRegion(Engine):
         least, most = self.task.walls
         low, high = xp.maximum(-half, (least - centre) / delta), xp.minimum(half, (most - centre) / delta)
         models = region.models.rescaled(delta)
-        widest = values.margin[:, None] * norm(models.gradient[:, 1:, :])
-        margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
+        widest = controls.margin[:, None] * norm(models.gradient[:, 1:, :])
+        margin = controls.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
         margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
         if archive.partial:
             margin = keep_off_gaps(margin, models)
@@ -303,16 +330,21 @@ class TrustRegion(Engine):
             distance=zeros_like(region.delta) + xp.inf,
             n_ineq=archive.n_ineq,
             margin=margin,
-            kappa=values.kappa,
-            memory=values.multiplier_memory,
+            kappa=controls.kappa,
+            memory=controls.multiplier_memory,
             critical=local.critical,
         )
-        sub = sub if self.models.categories is None else self.models.categories.hold(sub)
+        sub = sub if self.models.categories is None else self.models.categories.hold_categories(sub)
         return sub if self.models.cheap is None else self.models.cheap.without_margins(sub)
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Remember the points, and judge the step by what was expected of it."""
+        """Learn from points x [B, k, D] that ask() gave last, and their evaluation; counts a generation.
+
+        The first call makes the state from the first points. Later ones add to the archive, judge the step by `asked`,
+        and change region, counts, noise, evidence of failures, working set and strategy. Failed points do not judge
+        models.
+        """
         asked = self.asked
         if self.generation == 0:
             radii, strategy = asarray_like(self.radii, x), self.offspring is not None
@@ -326,7 +358,7 @@ class TrustRegion(Engine):
             self._learn_from_points(asked, x, ev)
             if self.state.working is not None:
                 self.state.working.exchange(self.state, every)
-        self.state.count(x.shape[1])
+        self.state.count_points(x.shape[1])
         self.generation += 1
         if self.offspring is not None and self.generation > 1:
             assert asked is not None
@@ -334,7 +366,10 @@ class TrustRegion(Engine):
             self.offspring.learn(self.state, asked.draws, asked.expectation.source, ev)
 
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
-        """What answers to points x [B, k, D] make of archive, counts and region."""
+        """Add points x [B, k, D] and reduced answers to archive and counts, and judge by them what was expected.
+
+        Changes the region, and before that noise and evidence of failures, for which the archive must not hold them.
+        """
         state, made = self.state, asked.expectation
         if ev.partial is not None:
             made = excuse_near_misses(made, ev, state.archive)
@@ -344,33 +379,40 @@ class TrustRegion(Engine):
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
-        values = self._values_in_force()
-        least = self._restart_radius(values)
+        controls = self._controls_in_force()
+        least = self._restart_radius(controls)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         kept = None if ev.intact else asked.kept
         y, judged, before = fill_expected(values_of(ev), ev, made.value), merits, state.region
         if may_be_noisy(self.task, state):
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
-        state.region = update_region(before, made, y, judged, late, least, values, most, kept)
+        state.region = update_region(before, made, y, judged, late, least, controls, most, kept)
         if made is not asked.expectation:  # excused: margins learn by how much it missed, or the next would miss, too
-            error = update_error(before.error, y[:, 0, 1:], made, made.source[:, 0] == Source.GEOMETRY)
+            error = update_error(before.error, y[:, 0, 1:], made, made.source[:, 0] == PointSource.GEOMETRY)
             state.region = state.region._replace(error=error)
         if may_be_noisy(self.task, state):
             state.region = keep_radius(state.noise, made, before, state.region)
 
-    def _restart_radius(self, values: ControlValues) -> Array:
-        """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
+    def _restart_radius(self, controls: ControlValues) -> Array:
+        """The radius [B] below which a run starts again.
+
+        Larger where f has been rough lately and beside failures; a quarter of the least spacing where all variables are
+        integer.
+        """
         delta = self.region.delta
         xp = namespace(delta)
-        rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
-        least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
+        rough = xp.maximum(controls.restart_radius, zeros_like(controls.restart_radius) + ROUGH_RESTART_RADIUS)
+        least = controls.restart_radius * (rough / controls.restart_radius) ** self.state.rough.lately
         least = widen_restart_radius(self.state, least)
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
 
     def trace(self) -> dict[str, Array]:
-        """Radius, controls and weights of each run, its restarts, R^2 of its models, failed calls, the last source."""
+        """Radius, theta, source of the last first point, restarts, R^2 and failures [B] by name, and weights [B, C].
+
+        Of TR-ES also share and sigma.
+        """
         state, region = self.state, self.region
         source = region.next_source if self.asked is None else self.asked.expectation.source[:, 0]
         found = {
@@ -385,6 +427,7 @@ class TrustRegion(Engine):
     # -- what else it can do ------------------------------------------------------------------------
 
     def _describe_search(self) -> Mapping[str, Any]:
+        """What a policy may know, by name: all of TR_FEATURE_NEEDS with offspring, else of PROFILE_FEATURE_NEEDS."""
         if self.offspring is not None:
             return describe_search(self.task, self.state, self.default_theta())
         rng = self.task.rng
@@ -392,19 +435,19 @@ class TrustRegion(Engine):
         return describe_profile_search(self.task, self._state, runs)
 
     def _find_converged(self) -> Array:
-        """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
+        """Runs [B] about to start again from a centre that keeps every constraint; none before an iteration."""
         xp, region = namespace(self.region.delta), self.region
         if self.asked is None:
             return xp.zeros_like(region.delta) > 0.0
         return (region.next_source == PointSource.RESTART) & ~xp.any(self.asked.expectation.violated, axis=-1)
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
-        """Models and centre use these points; a restart does not return to them."""
+        """Add points x [B, k, D] of other searches to the archive, as of restart 0: later ones do not return there."""
         ev = self.state.keep_and_reduce(ev)
         self.archive.add(x, ev, namespace(x).zeros_like(self.region.restart_index), self.region.centre)
 
     def _diversify(self, u: Array) -> None:
-        """A radius of its own, between the present one and a hundredth of it: equal models make equal steps."""
+        """Multiply the radius by 0.01^u, u [B] in [0, 1): equal models make equal steps."""
         self.state.region = self.region._replace(delta=self.region.delta * 0.01**u)
 
     def _start_async(
@@ -417,7 +460,7 @@ class TrustRegion(Engine):
         return self._model_check_is_due(self.batch), self.archive.has_room(self.batch)
 
     def _count_iteration(self) -> None:
-        """What the host counts when a device repeats ask and tell; as tell() and archive.add() do."""
+        """Count an iteration that a device repeats, in state, engine and archive, as tell() would on the host."""
         self.state.told += self.batch
         self.generation += 1
         self.archive.advance_count(self.batch)
@@ -432,7 +475,10 @@ class TrustRegion(Engine):
 
 
 def _index_restarts(before: Region, after: Region, x: Array) -> Array:
-    """The restart that each of the points x [B, k, D] belongs to: only the first makes a new one, [B, k]."""
+    """The restart that each of the points x [B, k, D] belongs to: [B, k].
+
+    The first to that of the region after the proposal, which it may begin; the others to that before.
+    """
     xp = namespace(x)
     others = xp.broadcast_to(before.restart_index[:, None], x.shape[:2])[:, 1:]
     return xp.concat([after.restart_index[:, None], others], axis=1)
@@ -441,5 +487,8 @@ def _index_restarts(before: Region, after: Region, x: Array) -> Array:
 def make_tr_es(
     task: Task, theta: float | None = None, share: float | None = None, batch: int = 1, **controls: float
 ) -> TrustRegion:
-    """TR-ES: unless given or steered, theta falls with the budget, and the share grows with every restart."""
+    """TR-ES of a task: TR with offspring, `batch` points at a time, other controls as constants.
+
+    theta None: it falls with the budget, unless it is steered; share None: it grows with every restart.
+    """
     return TrustRegion(task, batch, offspring=True, share=share, theta=theta, **controls)

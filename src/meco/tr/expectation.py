@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     kept: Array | None = None  # [B] whether the region stays as it is should the first of them fail
 
     def of_point(self, k: int) -> Asked:
-        """For the answer to one of the points; what is foreseen of failures is of the first alone."""
+        """What the answer to point k alone is for; the risk of failure is that of point 0, None for others."""
         made = self.expectation
         one = made._replace(source=made.source[:, k : k + 1], restart_index=made.restart_index[:, k : k + 1])
         return Asked(
@@ -63,9 +63,10 @@ def make_expectation(
     foreseen: Array,
     delta: Array,
 ) -> Expectation:
-    """Of points of these sources and restarts [B, k], with the merit at the centre now [B].
+    """What is expected of points with these sources and restarts [B, k], made from a fit, a subproblem and its step.
 
-    before are the weights that the step began with: where all since the restart have failed, nothing newer is known.
+    now [B] is the merit at the centre, foreseen [B] its decrease by the step, delta [B] the radius. before are the
+    weights that the step began with: where all since the restart have failed, nothing newer is known.
     """
     xp, by = namespace(step.s), step.by
     return Expectation(
@@ -88,7 +89,7 @@ def make_expectation(
 
 
 def least_weights(step: Step, sub: Subproblem) -> Array:
-    """What multipliers and scales ask for where a search ends, whatever was held before; eqs. (1), (2): [B, C]."""
+    """Weights [B, C] that multipliers and scales alone ask for where a search ends, eqs. (1), (2) of merit.py."""
     xp = namespace(step.s)
     wanted = scale_weights(step.by.f, step.by.c, sub.value[:, 1:], sub.kappa)
     return xp.maximum(wanted, MULTIPLIER_FACTOR * xp.abs(step.multipliers))
@@ -101,7 +102,7 @@ def update_region(
     merits: Array,
     late: Array,
     min_radius: Array,
-    values: ControlValues,
+    controls: ControlValues,
     max_radius: float = MAX_RADIUS,
     kept: Array | None = None,
 ) -> Region:
@@ -111,16 +112,16 @@ def update_region(
     far the region may go along its narrowest variable; kept [B]: it does not shrink although the step failed.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
-    verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)
+    verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, controls)
     stepped, failed = source == PointSource.STEP, xp.isinf(merits[:, 0])
     verdict = verdict.only(stepped & ~failed)
     better = merits < made.merit[:, None]
     rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the iteration is the next centre
     verdict = verdict._replace(poor=verdict.poor & ~rescued)
     shrunk = stepped & failed if kept is None else stepped & failed & ~kept  # else it might be asked for again
-    delta = xp.where(shrunk, values.radius_shrinkage * region.delta, region.delta)
+    delta = xp.where(shrunk, controls.radius_shrinkage * region.delta, region.delta)
     most = max_radius / xp.min(region.width, axis=-1)
-    delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, values)
+    delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, controls)
     error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
     return region._replace(
@@ -132,7 +133,10 @@ def update_region(
 
 
 def update_error(error: Array, c: Array, made: Expectation, judged: Array) -> Array:
-    """The largest of half the last error [B, C] and the newest, where a step was judged [B]; c [B, C] is what came."""
+    """Errors [B, C] of the models, in values over squared radii: the larger of the newest and ERROR_DECAY of the last.
+
+    c [B, C] is what came. Where no step was judged [B], or c is not finite, they stay.
+    """
     xp = namespace(c)
     new = xp.abs(c - made.value[:, 1:]) / (made.delta * made.delta)[:, None]
     old = xp.where(xp.isinf(error), 0.0, ERROR_DECAY * error)

@@ -78,13 +78,13 @@ def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) 
     if not maybe_any(doubtful):
         return known.step, known.sub
     if isinstance(doubtful, np.ndarray) and not doubtful.all():  # in NumPy the others need no programs
-        part, cut = _most_promising(take_runs(known, doubtful), solve)
+        part, cut = _choose_most_promising(take_runs(known, doubtful), solve)
         return put_runs(known.step, part, doubtful), put_runs(known.sub, cut, doubtful)
-    best, kept = _most_promising(known, solve)
+    best, kept = _choose_most_promising(known, solve)
     return choose_runs(doubtful, (best, kept), (known.step, known.sub))
 
 
-def _most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
+def _choose_most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
     """As weigh_failures(), with every run solved again once for each of LEVELS: all of them in lockstep."""
     xp, runs, count = namespace(known.now), known.now.shape[0], len(LEVELS)
     here = known.model.logits(known.region.centre[:, None, :])[:, 0]
@@ -257,12 +257,12 @@ def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high
         if not runs.any():
             return u
         made = u.copy()
-        made[runs] = _safest(*take_runs((x, failed, width, u, low, high), runs))
+        made[runs] = _find_safe_numbers(*take_runs((x, failed, width, u, low, high), runs))
         return made
-    return namespace(u).where(runs[:, None], _safest(x, failed, width, u, low, high), u)
+    return namespace(u).where(runs[:, None], _find_safe_numbers(x, failed, width, u, low, high), u)
 
 
-def _safest(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:
+def _find_safe_numbers(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:
     """As safe_restart(), for all runs, from points x [B, n, D] that failed where [B, n] says so."""
     xp, dim = namespace(u), u.shape[-1]
     ratio = _golden_ratio(dim)

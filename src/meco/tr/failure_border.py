@@ -65,8 +65,8 @@ class Border(NamedTuple):
 
     def logits(self, x: Array) -> Array:
         """Eq. (2) at points x [B, n, D]: [B, n]."""
-        p, r, e = _split(self.normal, (x - self.centre[:, None, :]) / self.reach[:, None, :])
-        least, most = _turns(self.normal, self.ways, e, r * self.bend[:, None])
+        p, r, e = _split_along(self.normal, (x - self.centre[:, None, :]) / self.reach[:, None, :])
+        least, most = _turn_limits(self.normal, self.ways, e, r * self.bend[:, None])
         gap, spread = (self.high - self.low)[:, None], r * (most - least)
         s = namespace(x).sqrt((gap * gap + spread * spread) / 12.0)
         return LOGIT_PER_DEVIATION * (p - 0.5 * (self.low + self.high)[:, None] + 0.5 * r * (most + least)) / s
@@ -77,8 +77,8 @@ class Border(NamedTuple):
         What (2) allows is nearly a cone around the normal, its tip near the centre; the plane touches it beside s.
         """
         xp = namespace(s)
-        _, r, e = _split(self.normal, s[:, None, :])
-        least, most = _turns(self.normal, self.ways, e, r * self.bend[:, None])
+        _, r, e = _split_along(self.normal, s[:, None, :])
+        least, most = _turn_limits(self.normal, self.ways, e, r * self.bend[:, None])
         share = z / (LOGIT_PER_DEVIATION * math.sqrt(12.0))
         slope = 0.5 * (most + least)[:, 0] - share * (most - least)[:, 0]
         normal = self.normal + slope[:, None] * e[:, 0, :]
@@ -122,10 +122,10 @@ def _fit_within(archive: PointArchive, region: Region, limit: float) -> Border:
     normal = _fit_normal(ways, some)
     along = (ways @ normal[..., None])[..., 0]
     bend = BEND * region.delta
-    p, r, e = _split(normal, g)
-    low = xp.max(xp.where(safe, p + r * _turns(normal, ways, e, r * bend[:, None])[0], -math.inf), axis=-1)
-    p, r, e = _split(normal, b)
-    high = xp.min(xp.where(bad, p + r * _turns(normal, ways, e, r * bend[:, None])[1], math.inf), axis=-1)
+    p, r, e = _split_along(normal, g)
+    low = xp.max(xp.where(safe, p + r * _turn_limits(normal, ways, e, r * bend[:, None])[0], -math.inf), axis=-1)
+    p, r, e = _split_along(normal, b)
+    high = xp.min(xp.where(bad, p + r * _turn_limits(normal, ways, e, r * bend[:, None])[1], math.inf), axis=-1)
     parted = xp.all((along > -(LEAST_TURN + bend)[:, None]) | ~some, axis=-1)
     there = xp.any(some, axis=-1) & parted & (low < high)
     low, high = xp.where(there, low, 0.0), xp.where(there, high, 1.0)
@@ -160,7 +160,7 @@ def _fit_normal(ways: Array, some: Array) -> Array:
     return v / xp.where(length > 0.0, length, 1.0)[:, None]
 
 
-def _split(normal: Array, u: Array) -> tuple[Array, Array, Array]:
+def _split_along(normal: Array, u: Array) -> tuple[Array, Array, Array]:
     """p, r [B, n] and e [B, n, D] with u = p normal + r e, of points u [B, n, D]; e is 0 where r is."""
     xp, p = namespace(u), (u @ normal[..., None])[..., 0]
     across = u - p[..., None] * normal[:, None, :]
@@ -168,7 +168,7 @@ def _split(normal: Array, u: Array) -> tuple[Array, Array, Array]:
     return p, r, across / xp.where(r > 0.0, r, 1.0)[..., None]
 
 
-def _turns(normal: Array, ways: Array, e: Array, bend: Array) -> tuple[Array, Array]:
+def _turn_limits(normal: Array, ways: Array, e: Array, bend: Array) -> tuple[Array, Array]:
     """tau- < 0 and tau+ > 0 towards directions e [B, n, D]: [B, n] each.
 
     Both are between LEAST_TURN and MOST_TURN in size, and then larger by a bend [B, n].

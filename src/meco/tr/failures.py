@@ -98,11 +98,11 @@ class FailureModel(NamedTuple):
         if self.border is not None and known_all(self.border.there):
             return self.border.logits(x)
         xp, v = namespace(x), (x - self.centre[:, None, :]) / self.unit[:, None, :]
-        square = _squares(v, self.u)
+        square = _squared_distances(v, self.u)
         cross = _covariance(square, xp.where(self.length > 0.0, self.length, 1.0), self.amplitude)  # [B, n, m]
         mean = self.prior[:, None] + (cross @ self.a[..., None])[..., 0]
         variance = (self.amplitude * self.amplitude)[:, None] - total((cross @ self.inverted) * cross)
-        found = _moderated(mean, variance) + _missed(square, self.here, self.failed, self.taken)
+        found = _moderated_logits(mean, variance) + _missed_logits(square, self.here, self.failed, self.taken)
         if self.border is not None:
             found = xp.where(self.border.there[:, None], self.border.logits(x), found)
         return found
@@ -141,12 +141,12 @@ def fit_failures(
     spread = xp.sqrt(total(weight * total(u * u)) / bounded(count, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
     u, scaled = u / spread[:, None, None], unit * spread[:, None]
-    prior, square = _logit(rate), _squares(u, u)
+    prior, square = _logit(rate), _squared_distances(u, u)
     best: tuple[Array, ...] | None = None
     none = zeros_like(rate)
     grid = [(none + length, none + length * steep) for length in LENGTHS for steep in STEEPNESS]
     for size, top in grid if scale is None else [scale]:
-        found = (*_fit(square, t, weight, prior, size, top), size, top)
+        found = (*_fit_at_scale(square, t, weight, prior, size, top), size, top)
         if best is None:
             best = found
             continue
@@ -159,7 +159,9 @@ def fit_failures(
     return FailureModel(u, a, here, inverted, prior, size, top, failed, taken, local, rate, centre, scaled)
 
 
-def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, amplitude: Array) -> tuple[Array, ...]:
+def _fit_at_scale(
+    square: Array, t: Array, weight: Array, prior: Array, length: Array, amplitude: Array
+) -> tuple[Array, ...]:
     """(4) [B], a and m [B, m], (K + W^-1)^-1 [B, m, m] of one length and amplitude [B].
 
     square [B, m, m]: squared distances; t and weight [B, m]: 1 or 0, whether a point failed and whether it counts.
@@ -184,15 +186,17 @@ def _fit(square: Array, t: Array, weight: Array, prior: Array, length: Array, am
     cavity = 1.0 / bounded(1.0 / left - curvature, 1e-9, math.inf)
     step = weight * (t - p) / xp.where(curvature > 0.0, curvature, 1.0)
     mean = cavity * (z / left - curvature * (z + step))
-    here = _moderated(z, left)
+    here = _moderated_logits(z, left)
     itself = identities(1, m, kernel) > 0.0
-    alone = _moderated(mean, cavity) + _missed(xp.where(itself, xp.inf, square), here, t > 0.5, weight > 0.0)
+    alone = _moderated_logits(mean, cavity) + _missed_logits(
+        xp.where(itself, xp.inf, square), here, t > 0.5, weight > 0.0
+    )
     chance = _probability(bounded(alone, -LARGEST_LOGIT, LARGEST_LOGIT))
     right = bounded(xp.where(t > 0.5, chance, 1.0 - chance), 1e-6, 1.0)
     return total(weight * xp.log(right)), a, here, inverted
 
 
-def _missed(square: Array, here: Array, failed: Array, taken: Array) -> Array:
+def _missed_logits(square: Array, here: Array, failed: Array, taken: Array) -> Array:
     """The last two terms of eq. (3), by squared distances [B, n, m] to points with m in here [B, m]: [B, n].
 
     Where no point of one kind counts, only the term of the other is there.
@@ -213,28 +217,30 @@ def _missed(square: Array, here: Array, failed: Array, taken: Array) -> Array:
     return (1.0 - share) * off[0] + share * off[1]
 
 
-def _squares(v: Array, u: Array) -> Array:
-    """Squared distances between v [B, n, D] and u [B, m, D]: [B, n, m]."""
+def _squared_distances(v: Array, u: Array) -> Array:
+    """Squared Euclidean distances between v [B, n, D] and u [B, m, D]: [B, n, m]."""
     apart = v[:, :, None, :] - u[:, None, :, :]
     return total(apart * apart)
 
 
 def _covariance(square: Array, length: Array, amplitude: Array) -> Array:
-    """K of eq. (1) at squared distances [B, n, m]."""
+    """K of eq. (1) at squared distances [B, n, m], of lengths and amplitudes [B]: [B, n, m]."""
     share = square / (2.0 * length * length)[:, None, None]
     return (amplitude * amplitude)[:, None, None] * namespace(square).exp(-share)
 
 
-def _moderated(mean: Array, variance: Array) -> Array:
+def _moderated_logits(mean: Array, variance: Array) -> Array:
     """Eq. (2) of means and variances of one shape; negative variances, from rounding, count as 0."""
     return mean / namespace(mean).sqrt(1.0 + 0.125 * math.pi * bounded(variance, 0.0, math.inf))
 
 
 def _probability(z: Array) -> Array:
+    """1 / (1 + exp(-z)) of logits of any shape."""
     return 1.0 / (1.0 + namespace(z).exp(-z))
 
 
 def _logit(p: Array) -> Array:
+    """log(p / (1 - p)) of probabilities of any shape, in (0, 1)."""
     return namespace(p).log(p / (1.0 - p))
 
 
@@ -267,7 +273,7 @@ def fit_nearby(
     failed = rows(archive.failed, index) & taken
     if not isinstance(x, np.ndarray):
         return fit_failures(x, failed, taken, centre, width)
-    made, some = _no_failures(x, taken, centre, width), failed.any(axis=-1)
+    made, some = _make_model_without_failures(x, taken, centre, width), failed.any(axis=-1)
     anew = some & (due | (scale[0] == 0.0))
     made = made._replace(length=np.where(some, scale[0], 0.0), amplitude=np.where(some, scale[1], 0.0))
     again = some & ~anew if needed is None else some & ~anew & needed
@@ -277,8 +283,8 @@ def fit_nearby(
     return made
 
 
-def _no_failures(x: Array, taken: Array, centre: Array, width: Array) -> FailureModel:
-    """The model of runs in which nothing failed: failures have no places, and a rate of 0.001."""
+def _make_model_without_failures(x: Array, taken: Array, centre: Array, width: Array) -> FailureModel:
+    """The model of runs in which nothing failed, with as many points as x [B, m, D]: no places, and a rate of 0.001."""
     xp, none = namespace(x), zeros_like(x[:, 0, 0])
     flat, square = zeros_like(x[..., 0]), zeros_like(x[..., 0])[:, :, None] + zeros_like(x[..., 0])[:, None, :]
     return FailureModel(

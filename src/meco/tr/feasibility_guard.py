@@ -31,12 +31,17 @@ class FeasibilityGuard:
     """Moves points to where hard constraints are kept, for the one run of a task; limits are those of the task."""
 
     def __init__(self, task: Task, limits: KnownLimits, lattice: Lattice | None) -> None:
+        """Find the anchor, near x0 or the middle; InvalidInput where the rows have no common point."""
         self.task, self.limits, self.lattice = task, limits, lattice
         self.polytope = Polytope(*limits.hard_rows(), walls=task.walls)
         self.anchor = self._find_anchor(np.full(task.dim, 0.5) if task.x0 is None else np.asarray(task.x0)[0])
 
     def _find_anchor(self, x: np.ndarray) -> np.ndarray:
-        """A point that keeps the rows, before anything is evaluated."""
+        """A point [D] near x [D] that keeps the rows, before anything is evaluated; x itself where it does.
+
+        On a lattice the best of RANDOM_TRIES snapped points, by a fixed seed, which may break rows where none keeps
+        them.
+        """
         if self.polytope.excess(x) <= 0.0:
             return x
         found = self.polytope.interior_point(x)
@@ -48,14 +53,19 @@ class FeasibilityGuard:
         return min(snapped, key=self.polytope.excess)
 
     def _snap(self, x: np.ndarray) -> np.ndarray:
+        """A point x [D] on the lattice, if there is one."""
         return x if self.lattice is None else self.lattice.snap(x[None, None, :])[0, 0]
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Points [n, D] before the first answer: drawn onto the rows that must be kept."""
+        """Points x [n, D] moved to where they keep the hard rows, before there are answers: [n, D]."""
         return np.array([self._project_to_rows(row, self.anchor) for row in x]).reshape(x.shape)
 
     def _project_to_rows(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-        """The nearest point that keeps the rows, on the lattice where there is one."""
+        """The point nearest to x [D] that keeps the rows, on the lattice where there is one; anchor [D] keeps them.
+
+        Where snapping leaves the rows, the farthest snapped point on the way from the anchor that does not, else the
+        anchor.
+        """
         x = self.polytope.project(x, anchor)
         if self.lattice is None or self.polytope.excess(self._snap(x)) <= 0.0:
             return self._snap(x)
@@ -63,7 +73,7 @@ class FeasibilityGuard:
         return next((t for t in tried if self.polytope.excess(t) <= 0.0), anchor)
 
     def pull_back(self, x: np.ndarray, archive: PointArchive, region: Region, local: LocalFit) -> np.ndarray:
-        """Points [1, k, D] of an iteration where the rows and the region's models let them be.
+        """Points x [1, k, D] of an iteration moved to where the rows and the region's models let them be: [1, k, D].
 
         Where models are needed it draws one block of numbers, after the proposers: part of a seed's search.
         """
@@ -79,13 +89,20 @@ class FeasibilityGuard:
         return points[None]
 
     def _find_safest(self, archive: PointArchive, region: Region) -> int:
-        """The index of the evaluated point that keeps all of them and is nearest to the centre; else the least off."""
+        """The row of the evaluated point nearest to the centre that keeps all hard constraints; else of the least off.
+
+        Failed points come last.
+        """
         over = np.sum(np.maximum(archive.y[0][:, 1:][:, self.limits.hard_constraints()], 0.0), axis=-1)
         far = np.sum((archive.x[0] - region.centre[0]) ** 2, axis=-1)
         return int(np.lexsort([far, over, archive.failed[0]])[0])
 
     def _find_safe(self, x: np.ndarray, anchor: np.ndarray, u: np.ndarray, prediction: _SafePrediction) -> np.ndarray:
-        """The point farthest on the way to x [D] that the models expect inside; else one beside that way."""
+        """The point [D] farthest on the way from an anchor [D] to x [D] that the models expect inside.
+
+        Where there is none, the first such of points that numbers u [n, D] in (0, 1) place near the anchor, or the one
+        of these with the least worst constraint.
+        """
         way = np.clip(x - anchor, -prediction.reach, prediction.reach)
         tried = np.stack([self._snap(anchor + share * way) for share in BACKTRACK_SHARES])
         if not (safe := prediction.safe(tried, anchor)).any():
@@ -96,7 +113,7 @@ class FeasibilityGuard:
 
 
 def make_guard(task: Task, lattice: Lattice | None) -> FeasibilityGuard | None:
-    """A guard where the task has constraints that must never be violated."""
+    """A guard where the task has constraints that must never be violated; None where it has none."""
     limits = task.limits
     if limits is None or not (limits.needs_models or limits.hard.any()):
         return None
@@ -113,7 +130,10 @@ class _SafePrediction(NamedTuple):
     now: np.ndarray  # [n] their values at the anchor
 
     def worst(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-        """What the worst of the constraints may come to at points x [n, D]; inf where x is the anchor itself."""
+        """What the worst of the hard constraints may come to at points x [n, D], with SAFETY_SHARE to spare: [n].
+
+        Less what it already is at the anchor [D], if that violates it; inf where x is the anchor itself.
+        """
         step = (x - self.region.centre[0])[None]
         predicted = (self.value + self.region.models.changes(step)[0])[:, 1:][:, self.hard]
         change = predicted - self.now
@@ -121,5 +141,5 @@ class _SafePrediction(NamedTuple):
         return np.where(np.any(x != anchor, axis=-1), worst, np.inf)
 
     def safe(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-        """Which of the points x [n, D] keep them, as far as the models can tell."""
+        """Which of the points x [n, D], other than the anchor [D], keep them as far as the models can tell: [n]."""
         return self.worst(x, anchor) <= 0.0

@@ -42,26 +42,30 @@ class TrFeatureMemory(NamedTuple):
 
 
 def log_scale_share(share: Array) -> Array:
-    """A share's size and sign on a logarithmic scale: 0 below 1e-6 or so, 1 at 1."""
+    """A share's size and sign on a logarithmic scale, any shape: 0 below 1e-6 or so, +-1 at +-1."""
     xp = namespace(share)
     size = xp.log10(1.0 + xp.abs(share) / SMALLEST_SHARE) / 6.0
     return xp.where(share < 0.0, -size, size)
 
 
 def share_of_range(value: Array, span: Array) -> Array:
-    """A difference in shares of a range, 0 where there is none yet."""
+    """A difference [B] in shares of a range [B], 0 where there is none yet."""
     xp = namespace(value)
     return xp.where(span > 0.0, value / xp.where(span > 0.0, span, 1.0), 0.0)
 
 
 def count_nines(r2: Array) -> Array:
-    """How many nines an R^2 has, in sixths: 0 explains nothing, 1 all but a millionth."""
+    """How many nines an R^2 has, in sixths, any shape: 0 explains nothing, 1 all but a millionth; less below 0."""
     xp = namespace(r2)
     return -xp.log10(bounded(1.0 - r2, SMALLEST_SHARE, 1e6)) / 6.0
 
 
 def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
-    """Counts [B] since earlier ones, as shares of the points told; then points and improvements of each proposer."""
+    """Nine numbers [B] from ProposalCounts and earlier ones, None: from the beginning.
+
+    Accepted, refused, geometry, feasible and failed as shares of the points told since; then numbers of points and
+    improvements of the models, and of the strategy.
+    """
     xp = namespace(counts.told)
     told, accepted, refused, geometry, offspring, fruitful, feasible, failed = (
         counts if before is None else (now - then for now, then in zip(counts, before))
@@ -72,7 +76,11 @@ def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
 
 
 def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tuple[Array, TrFeatureMemory]:
-    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember; policies rely on that order."""
+    """The features [B, 29] in [-1, 1], in the order of TR_FEATURE_NAMES, and what to remember for the next ones.
+
+    known has the names of TR_FEATURE_NEEDS. memory None: nothing was seen before, and progress is 0; nan becomes 0.
+    Policies rely on the order.
+    """
     xp, counts, span = namespace(known["f"]), known["counts"], known["f_range"]
     *shares, tried, won, born, fruitful = counts_since(counts, None if memory is None else memory.counts)
     lately = (tried, won, born, fruitful)

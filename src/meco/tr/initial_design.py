@@ -16,7 +16,8 @@ GUARDED_RADIUS = 0.02  # of a search that only models can keep inside
 def initial_radii(task: Task, guarded: bool, radius: float, x0_radius: float) -> np.ndarray:
     """How far the first region goes along each variable, in the unit cube: [D].
 
-    radius everywhere; around a given x0, x0_radius typical lengths, but not less than LEAST_SHARE.
+    GUARDED_RADIUS where only models can keep a search inside. Else radius everywhere; around a given x0, x0_radius
+    typical lengths, but between LEAST_SHARE and radius.
     """
     if guarded:
         return np.full(task.dim, GUARDED_RADIUS)
@@ -26,7 +27,10 @@ def initial_radii(task: Task, guarded: bool, radius: float, x0_radius: float) ->
 
 
 def initial_points(task: Task, guard: FeasibilityGuard | None, radii: np.ndarray) -> np.ndarray:
-    """The given points, or the middle, and a star around the first of them: [n, D]."""
+    """The given points, the guard's anchor or the middle, and a star of radii [D] around the first of them: [n, D].
+
+    More than 2 D given points have no star. A guard moves the ends of the star, not the given points.
+    """
     given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
     if guard is not None and task.x0 is None:
         given = guard.anchor[None]
@@ -41,9 +45,10 @@ def star_size(dim: int, budget: int) -> int:
 
 
 def star(centre: np.ndarray, arms: int, radii: np.ndarray, walls: tuple[Any, Any] = (0.0, 1.0)) -> np.ndarray:
-    """Points at radii [D] from a centre [D] along the axes, upwards first: [arms, D].
+    """Points at radii [D] from a centre [D] along the axes, upwards first: [arms, D], arms at most 2 D.
 
-    An arm that would leave the walls, those of the cube, is turned around and halved, so that no two points coincide.
+    An arm that would leave the walls, each a number or [D], is turned around and halved, so that no two points
+    coincide.
     """
     steps = np.concatenate([np.diag(radii), -np.diag(radii)])[:arms]
     low, high = walls

@@ -41,14 +41,14 @@ class Ranges(NamedTuple):
 
 
 def best_among(merit: Array, left_out: Array) -> LeastMeritPoint:
-    """The best of points with these merits [B, n], but for those left out [B, n]."""
+    """The point of least merit [B, n] in each run, but for those left out [B, n]; some is False where all are."""
     xp = namespace(merit)
     index = best(Key(xp.zeros_like(merit), merit).last_where(left_out))[:, None]
     return LeastMeritPoint(index, rows(merit, index)[:, 0], ~xp.all(left_out, axis=-1))
 
 
 def value_ranges(archive: PointArchive) -> Ranges:
-    """Of all points that did not fail; 0 where none did."""
+    """Ranges of f [B] and constraints [B, C], and largest violations [B, C], of points that did not fail; else 0."""
     xp, ok = namespace(archive.x), ~archive.failed
     spread = masked_max(archive.y, ok[..., None], axis=1) - masked_min(archive.y, ok[..., None], axis=1)
     spread = xp.where(xp.isfinite(spread), spread, 0.0)
@@ -72,7 +72,10 @@ def compare_restarts(archive: PointArchive, region: Region, merit: Array) -> tup
 
 
 def es_lead(pending: PendingGeneration, region: Region, n_ineq: int, least: Array) -> Array:
-    """How far the best of the last offspring is below the least merit [B] of all; 0 before there are any: [B]."""
+    """How far the best of the last offspring is below the least merit [B] of all points: [B], in units of the merit.
+
+    Negative where it is above; 0 before there are any that did not fail.
+    """
     xp, ok = namespace(least), ~pending.failed
     ev = as_evaluation(pending.y, n_ineq, pending.failed)
     merit = masked_min(MERIT.total(ev.f, ev.c, region.weights), ok)
@@ -80,7 +83,7 @@ def es_lead(pending: PendingGeneration, region: Region, n_ineq: int, least: Arra
 
 
 def share_of(flags: Array, like: Array) -> Array:
-    """Share of the flags that are set: [B, n] -> [B], 0 where there are none."""
+    """Share of the flags [B, n] that are set: [B], in the type of like [B]; 0 where n is 0."""
     xp = namespace(like)
     if not flags.shape[-1]:
         return xp.zeros_like(like)
@@ -89,7 +92,10 @@ def share_of(flags: Array, like: Array) -> Array:
 
 @np.errstate(all="ignore")
 def describe_search(task: Task, state: TrState, default_theta: Array) -> dict[str, Any]:
-    """Everything of TR_FEATURE_NEEDS, and what the engine's own rule would set; [B] each, the counts as they are."""
+    """Everything of TR_FEATURE_NEEDS by name, [B] each; "counts" is a ProposalCounts. Of a search with a strategy.
+
+    default_theta [1 or B] is what the engine's own rule would set. Changes nothing.
+    """
     assert state.strategy is not None
     region, delta, n_ineq = state.region, state.region.delta, state.archive.n_ineq
     integers = 0.0 if task.integer is None else share_of(task.integer[:, 0, :], delta)
@@ -114,7 +120,7 @@ def describe_search(task: Task, state: TrState, default_theta: Array) -> dict[st
 
 
 def _describe_points(state: TrState, pending: PendingGeneration) -> dict[str, Any]:
-    """What points, region, counts and strategy say."""
+    """What points, region, counts and pending offspring say: numbers [B] by name, and the counts."""
     archive, region = state.archive, state.region
     xp, delta, ev = namespace(archive.x), region.delta, archive.evaluation()
     merit, spread = MERIT.total(ev.f, ev.c, region.weights), value_ranges(archive)

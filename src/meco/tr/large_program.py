@@ -112,7 +112,11 @@ def find_ritz_pairs(h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def solve_large_program(
     bent: list[Curvature], slope: Array, rows: Rows, low: Array, high: Array, duals: Array
 ) -> tuple[Array, Array]:
-    """As solve_program() of program.py, in NumPy and run by run: steps [B, D] within low and high, and duals [B, C]."""
+    """The step s [B, D] of (1) in program.py within low and high [B, D], and the duals of the rows [B, C].
+
+    In NumPy and run by run, with curvature `bent` of each, slope [B, D], and duals [B, C] to begin with. A run that is
+    not solved after MAX_SOLVES solves keeps what it has come to.
+    """
     made = [
         _solve_one(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], duals[b])
         for b, h in enumerate(bent)

@@ -22,6 +22,7 @@ class Lattice:
     """The values that integer variables can take, for the runs of a task."""
 
     def __init__(self, task: Task) -> None:
+        """Of a task with integer variables; categories have no spacing here: they are exchanged, not moved by one."""
         xp = namespace(task.lower)
         self.integer = task.integer  # [B or 1, 1, D]
         self.walls = task.walls
@@ -53,10 +54,11 @@ class Lattice:
     def fix_integers(
         self, step: Step, sub: Subproblem, region: Region, theta: Array, archive: PointArchive
     ) -> tuple[Step, Array]:
-        """The step again, where variables are of both kinds, with integers fixed; and where it leaves the region, [B].
+        """The step again with integers fixed, where variables are of both kinds, and runs [B] that leave the region.
 
-        Integers are fixed at the values that are chosen for them, and the other variables make up for what that does
-        to the constraints: without it hardly an equality is met.
+        Integers are fixed at the values that are chosen for them, and the other variables make up for what that does to
+        the constraints, with theta [B] of the violation allowed to stay: without it hardly an equality is met. Other
+        runs keep their step.
         """
         xp, delta, centre = namespace(step.s), region.reach, region.centre
         if not maybe_any(self.mixed):
@@ -64,7 +66,7 @@ class Lattice:
         values, leaves = self._choose_values(step, sub, region, archive)
         s = (values - centre) / delta
         # where integers leave the region the others may go as far: less, and they could not make up for it
-        far = xp.maximum(self._moved(values, region) / delta, xp.ones_like(s))
+        far = xp.maximum(self._integer_distance(values, region) / delta, xp.ones_like(s))
         low = xp.where(sub.low <= -1.0, xp.maximum(-far, (self.walls[0] - centre) / delta), sub.low)
         high = xp.where(sub.high >= 1.0, xp.minimum(far, (self.walls[1] - centre) / delta), sub.high)
         low, high = (xp.where(self.spacing > 0.0, s, side) for side in (low, high))
@@ -97,24 +99,28 @@ class Lattice:
         probing = probing & some
         return xp.where(probing[:, None], found, values), leaves | probing
 
-    def _moved(self, x: Array, region: Region) -> Array:
-        """How far integers of x [B, D] are from those of the centre, at most WIDE: [B, 1]."""
+    def _integer_distance(self, x: Array, region: Region) -> Array:
+        """How far integers of x [B, D] are from those of the centre, in the cube, at most WIDE: [B, 1]."""
         xp = namespace(x)
         moved = largest(xp.where(self.spacing > 0.0, xp.abs(x - region.centre), 0.0))
         return xp.where(moved < WIDE, moved, WIDE)
 
     def _count_tries(self, archive: PointArchive, region: Region, x: Array) -> Array:
-        """Points since the restart that have the integers of x [B, D], and the others as near as a step goes: [B]."""
+        """Points since the restart with the integers of x [B, D] and other variables as near as a step goes: [B].
+
+        Failed ones count too.
+        """
         xp, integer = namespace(x), self.spacing > 0.0
-        reach = xp.maximum(2.0 * region.reach, 1.01 * self._moved(x, region))
+        reach = xp.maximum(2.0 * region.reach, 1.01 * self._integer_distance(x, region))
         wanted, least = xp.where(integer, x, region.centre), xp.where(integer, 0.5 * self.spacing, reach)
         close = xp.all(xp.abs(archive.x - wanted[:, None, :]) <= least[:, None, :], axis=-1)
         return total(xp.astype(close & (archive.restart_index == region.restart_index[:, None]), x.dtype))
 
     def farthest(self, local: LocalFit, region: Region) -> Array:
-        """How far the fitted points go [B]; where variables are of both kinds, integers at the next value do not count.
+        """Distance [B] of the farthest fitted point, in widths of the region.
 
-        No geometry point could come closer.
+        Where variables are of both kinds, one value along each integer does not count: no geometry point could come
+        closer.
         """
         xp, width = namespace(local.spread), region.width_in_force
         apart = xp.abs(local.fit.u) * local.spread[:, None, None] - (self.spacing / width)[:, None, :]
@@ -123,13 +129,16 @@ class Lattice:
 
     @staticmethod
     def mark_probes(source: Array, leaves: Array) -> Array:
-        """Sources [B, k] of points, where steps that leave the region [B] are geometry points: they do not judge it."""
+        """Sources [B, k], the first a geometry point where a step leaves the region [B]: it does not judge it."""
         xp = namespace(source)
         first = xp.where(leaves & (source[:, 0] == PointSource.STEP), PointSource.GEOMETRY, source[:, 0])
         return xp.concat([first[:, None], source[:, 1:]], axis=1)
 
     def neighbours(self, centre: Array) -> Array:
-        """The centre [B, D] moved by one value along each variable, both ways: [B, 2 D, D]; continuous ones stay."""
+        """The centre [B, D] moved by one value along each variable, both ways: [B, 2 D, D]; continuous ones stay.
+
+        At a wall, too, a neighbour is the centre itself.
+        """
         xp = namespace(centre)
         moves = self.spacing[:, None, :] * xp.eye(centre.shape[-1], dtype=centre.dtype, device=centre.device)
         moves = xp.concat([moves, -moves], axis=1)
@@ -137,7 +146,10 @@ class Lattice:
 
 
 def select_least(sub: Subproblem, region: Region, weights: Weights, near: Array, known: Array) -> tuple[Array, Array]:
-    """Of points near [B, n, D], the least by foreseen merit that is not known [B, n]: [B, D]; if there is any: [B]."""
+    """Of points near [B, n, D], that of least foreseen merit that is not known [B, n]: [B, D]; if there is any: [B].
+
+    Where there is none the point means nothing.
+    """
     xp = namespace(near)
     steps = (near - region.centre[:, None, :]) / region.reach[:, None, :]
     y = sub.value[:, None, :] + sub.models.changes(steps)
@@ -147,5 +159,5 @@ def select_least(sub: Subproblem, region: Region, weights: Weights, near: Array,
 
 
 def snap_to(lattice: Lattice | None, x: Array) -> Array:
-    """Points [B, n, D] on the lattice, where there is one."""
+    """Points x [B, n, D] on the lattice; the same where that is None."""
     return x if lattice is None else lattice.snap(x)

@@ -41,37 +41,44 @@ class Weights(NamedTuple):
     tolerance: Array
 
     def decayed(self, dim: int, decay: Array) -> Weights:
-        """What is left of the weights when the next step begins; eqs. (3) and (4)."""
+        """The weights that the next step begins with, by a decay [B or 1] over dim steps; eq. (3), not below floors."""
         return self.with_w(namespace(self.w).maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
 
     def raised(self, wanted: Array) -> Weights:
-        """Weights of at least wanted [B, C]."""
+        """Weights of at least wanted [B, C]; floors stay."""
         return self.with_w(namespace(wanted).maximum(self.w, wanted))
 
     def with_w(self, w: Array) -> Weights:
-        """The same with other weights."""
+        """The same floors and tolerances with weights w [B, C]."""
         return Weights(w, self.floor, self.tolerance)
 
     def update_floors(self, violated: Array, escalate: Array) -> Weights:
-        """After a step from a centre that violates [B, C]: the weights to escalate [B, C] grow if violated; eq. (4)."""
+        """Weights after a step from a centre that violates constraints [B, C]; eq. (4).
+
+        Those to escalate [B, C] grow by WEIGHT_GROWTH if violated. Floors become the weights of violated ones, and
+        decay for others.
+        """
         xp = namespace(violated)
         w = xp.where(violated & escalate, WEIGHT_GROWTH * self.w, self.w)
         return Weights(w, xp.where(violated, w, FLOOR_DECAY * self.floor), self.tolerance)
 
     def reset(self, where: Array, w: Array) -> Weights:
-        """Weights w [B, C] and no floors where [B] holds."""
+        """Weights w [B, C] and floors of 0 in the runs where [B] holds; others stay."""
         xp, wide = namespace(where), where[:, None]
         return Weights(xp.where(wide, w, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array, kappa: Array) -> Array:
-    """Eq. (2): kappa s_f / s_i [B, C]; a constraint that is flat across the region counts by its value [B, C]."""
+    """Eq. (2): kappa s_f / s_i [B, C], of changes s_f [B] and s_c [B, C] across the region and kappa [B or 1].
+
+    A constraint that is flat across the region counts by its value [B, C].
+    """
     xp = namespace(value)
     return (kappa * s_f)[:, None] / xp.maximum(s_c, FLAT_CHANGE * xp.abs(value))
 
 
 def violated_at_all_points(c: Array, n_ineq: int, tolerance: Array) -> Array:
-    """Constraints that all points, with g and h in c [B, m, C], violate: [B, C].
+    """Constraints that all points, with g and h in c [B, m, C], violate by more than the tolerance [B or 1, C]: [B, C].
 
     An equality that changes sign among them is kept in between.
     """
@@ -90,6 +97,7 @@ class Merit(Rule):
     """The exact penalty with a weight for each constraint. The region makes the weights, see expectation.py."""
 
     def values(self, ev: Evaluation, state: Weights) -> Key:
+        """The key [B, N] of an evaluation: its merit alone, in one level."""
         total = self.total(ev.f, ev.c, state)
         return Key(zeros_like(total), total)
 
@@ -98,6 +106,7 @@ class Merit(Rule):
         return f + (beyond_tolerance(c, state.tolerance) @ state.w[..., None])[..., 0]
 
     def trace(self, state: Weights) -> dict[str, Array]:
+        """The weights [B, C], by name."""
         return {"weights": state.w}
 
 

@@ -66,9 +66,14 @@ def tells_curvature(dim: int) -> bool:
 
 
 def fit_models(
-    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: Array
+    archive: PointArchive, region: Region, points: int, controls: ControlValues, eta: Array
 ) -> tuple[Region, LocalFit]:
-    """The region around the point of least merit since the last restart, with models fitted to the nearest points."""
+    """The region around the point of least merit since the last restart, with models around it, and their fit.
+
+    Models change least from those of the region to meet the `points` nearest points that did not fail; controls are [B
+    or 1] each, eta [B, F] is the roughness of each function. A run without such a point since the restart is blind: it
+    is centred at 0.5. Models that are not finite become 0. Neither archive nor region is changed.
+    """
     xp = namespace(archive.x)
     left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
     key, blind = MERIT.values(archive.evaluation(), region.weights), all_columns(left_out)
@@ -90,13 +95,13 @@ def fit_models(
         slope = region.models.gradient * width[:, None, :]
         reach = region.delta[:, None] * xp.sqrt(total(slope * slope))
         few = select_critical(value, reach, archive.n_ineq, most)
-    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
+    tau, levels = controls.gradient_freedom, [controls.roughness, *levels_in_use(eta)]
     fitted = u / spread[:, None, None]
     models: Models
     if isinstance(prior, PointModels):
-        models, fit = fit_points(prior, fitted, y, tau, eta, rough)
+        models, fit = fit_points(prior, fitted, y, tau, levels, eta)
     else:
-        models, fit = least_change(prior, fitted, y, tau, eta, rough, few)
+        models, fit = least_change(prior, fitted, y, tau, levels, eta, few)
     models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
         models = models.cleared(~finite)
@@ -109,9 +114,10 @@ def fit_models(
 def nearest_points(
     archive: PointArchive, centre: Array, value: Array, points: int, width: Array
 ) -> tuple[Array, Array, Array]:
-    """The nearest points that did not fail, from the centre on: u [B, m, D]; their values [B, m, 1 + C]; how many [B].
+    """The nearest points to a centre [B, D] that did not fail: u [B, m, D], values [B, m, 1 + C], how many [B].
 
-    Where there are fewer, the centre fills their places, which tells the models nothing.
+    u is measured from the centre in widths [B, D]; m is `points`, or all there are. Where fewer did not fail, the
+    centre and its value [B, 1 + C] fill their places, which tells the models nothing.
     """
     xp, some_failed = namespace(centre), maybe_any(archive.failed)
     square = _square_distances(archive.x, centre, width)
@@ -125,13 +131,16 @@ def nearest_points(
 
 
 def use_exact_rows(region: Region, limits: KnownLimits | None) -> Region:
-    """The region with the linear constraints that are known as their own models."""
+    """The region with known linear constraints as their own models; itself where limits is None or tells none."""
     models = insert_rows(region.models, limits)
     return region if models is region.models else region._replace(models=models)
 
 
 def insert_rows(models: Models, limits: KnownLimits | None) -> Models:
-    """Models in which known linear rows stand for themselves, where the answers told their positions."""
+    """Models in which known linear rows stand for themselves, without curvature.
+
+    The same models where limits is None, or no answer has told yet which constraints the rows are.
+    """
     if limits is None or not ((positions := limits.places()) >= 0).any():
         return models
     known, gradient = np.zeros(models.gradient.shape[1]), np.zeros(models.gradient.shape[1:])
@@ -143,6 +152,6 @@ def insert_rows(models: Models, limits: KnownLimits | None) -> Models:
 
 
 def _square_distances(x: Array, centre: Array, width: Array) -> Array:
-    """From each of x [B, n, D] to the centre [B, D], in widths [B, D]: [B, n]."""
+    """Squared distances from each of x [B, n, D] to the centre [B, D], in widths [B, D]: [B, n]."""
     apart = (x - centre[:, None, :]) / width[:, None, :]
     return total(apart * apart)

@@ -285,15 +285,15 @@ def drop_insignificant(
     xp = namespace(merits)
     deviation = merit_deviation(noise, made, multipliers)[:, None]
     expected = (made.merit - made.foreseen)[:, None]
-    first = expected + _beyond(merits[:, :1] - expected, SIGNIFICANT * deviation)
+    first = expected + _excess_over(merits[:, :1] - expected, SIGNIFICANT * deviation)
     judged = xp.concat([first, merits[:, 1:] + SIGNIFICANT * deviation], axis=1)
     judged = xp.where(noise.noisy[:, None] & xp.isfinite(merits), judged, merits)
-    step = made.value + _beyond(y[:, 0, :] - made.value, SIGNIFICANT * noise.deviation)
+    step = made.value + _excess_over(y[:, 0, :] - made.value, SIGNIFICANT * noise.deviation)
     step = xp.where(noise.noisy[:, None], step, y[:, 0, :])
     return xp.concat([step[:, None, :], y[:, 1:, :]], axis=1), judged
 
 
-def _beyond(off: Array, room: Array) -> Array:
+def _excess_over(off: Array, room: Array) -> Array:
     """What is left of differences beyond a room on either side."""
     xp = namespace(off)
     return xp.where(off > room, off - room, xp.where(off < -room, off + room, 0.0))

@@ -84,8 +84,8 @@ class PartFit(NamedTuple):
     values: np.ndarray  # [1, m, F]
 
 
-def fit_known_parts(
-    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: np.ndarray
+def fit_models_with_gaps(
+    archive: PointArchive, region: Region, points: int, controls: ControlValues, eta: np.ndarray
 ) -> tuple[Region, LocalFit]:
     """As fit_models(), for an archive with gaps: each group of functions has a fit of its own.
 
@@ -98,7 +98,7 @@ def fit_known_parts(
     gradient, hessian = np.zeros(shape), np.zeros((*shape, shape[-1]))
     span, unmet = np.zeros_like(value), np.zeros(value[:, 1:].shape, dtype=bool)
     parts = [
-        _fit_part(archive, region, columns, gaps, centre, value, points, values_in_force, rough)
+        _fit_part(archive, region, columns, gaps, centre, value, points, controls, eta)
         for columns, gaps in group_functions(archive.missing[0])
     ]
     for part in parts:
@@ -118,7 +118,7 @@ def fit_known_parts(
 
 def _fit_part(
     archive: PointArchive, region: Region, columns: np.ndarray, gaps: np.ndarray, centre: np.ndarray, value: np.ndarray,
-    points: int, values_in_force: ControlValues, rough: np.ndarray,
+    points: int, controls: ControlValues, eta: np.ndarray,
 ) -> PartFit:  # fmt: skip
     """Fit the functions in these columns to the points nearest to the centre [1, D], without those with gaps [n].
 
@@ -132,8 +132,8 @@ def _fit_part(
     spread = np.where(spread > 0.0, spread, 1.0)
     unit = spread[:, None] * width
     prior = region.models.dense().shifted(centre - region.centre).rescaled(unit)
-    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
-    models, fit = least_change(prior, u / spread[:, None, None], values - value[:, None, :], tau, eta, rough)
+    tau, levels = controls.gradient_freedom, [controls.roughness, *levels_in_use(eta)]
+    models, fit = least_change(prior, u / spread[:, None, None], values - value[:, None, :], tau, levels, eta)
     return PartFit(columns, models.rescaled(1.0 / unit), fit, spread, u, values)
 
 

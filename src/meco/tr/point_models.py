@@ -86,20 +86,20 @@ class PointModels(NamedTuple):
         made[..., : self.hessian.shape[1]] += 0.5 * total((u[:, None] @ self.hessian) * u[:, None]).mT
         return made
 
-    def bends(self) -> Array:
+    def second_derivatives(self) -> Array:
         """Second derivatives along each variable: [B, F, D]."""
         made = self.weights @ (self.points * self.points)
         made[:, : self.hessian.shape[1]] += np.linalg.diagonal(self.hessian)
         return made
 
-    def sizes(self) -> Array:
+    def hessian_norms(self) -> Array:
         """Frobenius norms of the Hessians, at a cost of m^2 D: [B, F]."""
         products = self.points @ self.points.mT
         made = np.sqrt(np.maximum(total((self.weights @ (products * products)) * self.weights), 0.0))
         made[:, : self.hessian.shape[1]] = norm(self.hessian, (-2, -1))
         return made
 
-    def first_size(self) -> Array:
+    def hessian_norm_of_f(self) -> Array:
         """The Frobenius norm of the Hessian of f [B]; where that is no matrix, of its diagonal, at a cost of m D."""
         if self.hessian.shape[1]:
             return norm(self.hessian[:, 0], (-2, -1))
@@ -115,7 +115,7 @@ class PointModels(NamedTuple):
             gradient=np.where(is_row, gradient, self.gradient), weights=np.where(is_row, 0.0, self.weights)
         )
 
-    def summed(self, factors: Array) -> Array:
+    def summed_hessian(self, factors: Array) -> Array:
         """The Hessian of sum_k factor_k q_k, with factors [B, F]: [B, D, D]."""
         made = self.points.mT @ ((factors[:, None, :] @ self.weights).mT * self.points)
         return made + factors[:, :1, None] * self.hessian[:, 0] if self.hessian.shape[1] else made
@@ -141,7 +141,7 @@ Models = Quadratic | PointModels
 
 
 def fit_points(
-    prior: PointModels, u: Array, y: Array, tau: Array, eta: Sequence[Array], rough: Array
+    prior: PointModels, u: Array, y: Array, tau: Array, levels: Sequence[Array], eta: Array
 ) -> tuple[PointModels, Fit]:
     """As least_change() of quadratic.py; only the Hessian of f may be a matrix.
 
@@ -152,7 +152,7 @@ def fit_points(
     p = np.zeros_like(y)
     if kept:
         p[..., :1] = 0.5 * total((u @ prior.hessian[:, 0]) * u)[..., None] + u @ prior.gradient[:, :1].mT
-    fit = fit_weights(u, y, p, tau, eta, rough)
+    fit = fit_weights(u, y, p, tau, levels, eta)
     wt = fit.w.mT
     gradient = tau[:, None, None] * (wt @ u)
     hessian = prior.hessian

@@ -73,7 +73,7 @@ def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
 
 
 def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[np.ndarray, np.ndarray]:
-    """s [D] and y [k] of one run in NumPy: as _advance() does, but what is known at a point is not computed again.
+    """s [D] and y [k] of one run in NumPy: as _take_newton_step() does, but what is known at a point is not computed again.
 
     Arrays are short here, so the time is the number of calls: J s, H s and e follow s, and the inverse is kept while
     the same rows are active.
@@ -171,7 +171,7 @@ def _solve_lockstep(program: Program, now: Iterate) -> Iterate:
     """
     xp = namespace(now.s)
     for _ in range(DEVICE_SOLVES):
-        new, kept = _advance(program, now), now.done[:, None]
+        new, kept = _take_newton_step(program, now), now.done[:, None]
         now = Iterate(
             xp.where(kept, now.s, new.s),
             xp.where(kept, now.anchor, new.anchor),
@@ -181,7 +181,7 @@ def _solve_lockstep(program: Program, now: Iterate) -> Iterate:
     return now
 
 
-def _advance(program: Program, now: Iterate) -> Iterate:
+def _take_newton_step(program: Program, now: Iterate) -> Iterate:
     """One Newton step of (2) from s, and new duals where it has found the minimum."""
     xp = namespace(now.s)
     hessian, rho, sigma = program.hessian, program.rho, program.sigma

@@ -97,15 +97,15 @@ class Quadratic(NamedTuple):
         """The same, but nothing known where [B] holds."""
         return Quadratic.zero(self.gradient.shape, self.gradient).where(where, self)
 
-    def bends(self) -> Array:
+    def second_derivatives(self) -> Array:
         """Second derivatives along each variable: [B, F, D]."""
         return namespace(self.hessian).linalg.diagonal(self.hessian)
 
-    def sizes(self) -> Array:
+    def hessian_norms(self) -> Array:
         """Root of the sum of squares of second derivatives of each function: [B, F]."""
         return norm(self.hessian, (-2, -1))
 
-    def first_size(self) -> Array:
+    def hessian_norm_of_f(self) -> Array:
         """The same of f alone: [B]."""
         return norm(self.hessian[:, 0, ...], (-2, -1))
 
@@ -118,7 +118,7 @@ class Quadratic(NamedTuple):
         xp = namespace(self.gradient)
         return Quadratic(xp.where(is_row, gradient, self.gradient), xp.where(is_row[..., None], 0.0, self.hessian))
 
-    def summed(self, factors: Array) -> Array:
+    def summed_hessian(self, factors: Array) -> Array:
         """The Hessian of the functions' sum, times factors [B, F]: [B, D, D]."""
         xp, (runs, functions, dim, _) = namespace(factors), self.hessian.shape
         flat = xp.reshape(self.hessian, (runs, functions, dim * dim))
@@ -161,8 +161,8 @@ def least_change(
     u: Array,
     y: Array,
     tau: Array,
-    eta: Sequence[Array],
-    rough: Array,
+    levels: Sequence[Array],
+    eta: Array,
     curved: CriticalFunctions | None = None,
 ) -> tuple[Quadratic, Fit]:
     """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
@@ -176,7 +176,7 @@ def least_change(
     else:
         few = prior.gathered(curved)
         p = u @ prior.gradient.mT + curved.scatter(few.curvature_terms(u)).mT
-    fit = fit_weights(u, y, p, tau, eta, rough)
+    fit = fit_weights(u, y, p, tau, levels, eta)
     wt, kept = fit.w.mT, fit.kept
     if curved is None:
         hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
@@ -185,15 +185,15 @@ def least_change(
     return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), fit
 
 
-def fit_weights(u: Array, y: Array, p: Array, tau: Array, eta: Sequence[Array], rough: Array) -> Fit:
+def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
     """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel, smooth = add_ridge(base, eta[0], tau), rough == rough
-    for level in eta[1:]:
-        smooth = smooth & (rough != level)
+    kernel, smooth = add_ridge(base, levels[0], tau), eta == eta
+    for level in levels[1:]:
+        smooth = smooth & (eta != level)
     w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, y, p)
-    for level in eta[1:]:  # the rougher ones among the functions
-        here = rough == level
+    for level in levels[1:]:  # the rougher ones among the functions
+        here = eta == level
         rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), add_ridge(base, level, tau), y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, kernel, w, kept, tau)

@@ -68,7 +68,7 @@ class StepVerdict(NamedTuple):
 
 
 def judge_step(
-    now: Array, then: Array, foreseen: Array, margin_cost: Array, f_change: Array, values: ControlValues
+    now: Array, then: Array, foreseen: Array, margin_cost: Array, f_change: Array, controls: ControlValues
 ) -> StepVerdict:
     """From the merit at the centre and at the step's end, the foreseen decrease, what margins cost of it, and f's
     change across the region.
@@ -80,8 +80,8 @@ def judge_step(
     share = actual / xp.where(xp.abs(foreseen) > 0.0, foreseen, 1.0)
     gained = actual > 0.0
     negligible = foreseen <= NEGLIGIBLE_DECREASE * f_change
-    good = gained & (share > values.good_ratio) & (foreseen > 0.0)
-    poor = ~gained | (share < values.poor_ratio) | negligible
+    good = gained & (share > controls.good_ratio) & (foreseen > 0.0)
+    poor = ~gained | (share < controls.poor_ratio) | negligible
     return StepVerdict(good, poor & ~xp.isinf(then), foreseen < margin_cost)
 
 
@@ -93,14 +93,14 @@ def update_radius(
     min_radius: Array,
     max_radius: Array,
     dim: int,
-    values: ControlValues,
+    controls: ControlValues,
 ) -> tuple[Array, Array]:
     """Radius and next source after a step of size [B], as a share of the box; farthest [B] is a model point."""
     xp = namespace(delta)
-    wider = xp.minimum(delta * values.radius_growth, max_radius)
+    wider = xp.minimum(delta * controls.radius_growth, max_radius)
     delta = xp.where(verdict.good & (size > BORDER_SHARE), wider, delta)
-    geometry = verdict.poor & (farthest > values.far_radii * delta * math.sqrt(dim))
-    delta = xp.where((verdict.poor | verdict.limited) & ~geometry, values.radius_shrinkage * delta, delta)
+    geometry = verdict.poor & (farthest > controls.far_radii * delta * math.sqrt(dim))
+    delta = xp.where((verdict.poor | verdict.limited) & ~geometry, controls.radius_shrinkage * delta, delta)
     source = xp.where(geometry, PointSource.GEOMETRY, xp.full_like(geometry, PointSource.STEP, dtype=xp.int64))
     source = xp.where(delta < min_radius, PointSource.RESTART, source)
     return delta, source
@@ -116,8 +116,8 @@ def shape_region(region: Region, first: Array, rate: Array) -> Array:
     if not maybe_any(rate > 0.0):
         return region.width
     models = region.models.rescaled(region.reach)
-    bend = xp.abs(models.bends())  # [B, F, D]
-    change = norm(models.gradient) + models.sizes()
+    bend = xp.abs(models.second_derivatives())  # [B, F, D]
+    change = norm(models.gradient) + models.hessian_norms()
     bend = xp.max(bend / safe_divisor(change)[..., None], axis=1)  # [B, D]
     bend = xp.maximum(bend, LEAST_BEND * largest(bend))
     known = xp.min(bend, axis=-1, keepdims=True) > 0.0

@@ -88,7 +88,7 @@ def scales(sub: Subproblem) -> Scales:
     xp, gradient = namespace(sub.value), sub.models.gradient
     noise = ROUNDING * (sub.span + xp.abs(sub.value))
     f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
-    least = LEAST_SLOPE * sub.models.first_size()
+    least = LEAST_SLOPE * sub.models.hessian_norm_of_f()
     f = xp.where(f > least, f, least) + noise[:, 0]  # at a minimum of f its curvature is all there is
     c = norm(gradient[:, 1:, :]) + noise[:, 1:]
     return Scales(xp.where(f > 0.0, f, 1.0), xp.where(c > 0.0, c, 1.0))  # a function that is 0 all around has no unit
@@ -163,7 +163,7 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         slope = slopes[:, 0, :] / by.f[:, None]
         if bent is None or not (large or known_all(multipliers == before)):  # else the Lagrangian is the same
             factors = xp.concat([1.0 / by.f[:, None], multipliers / by.f[:, None]], axis=1)
-            lagrangian = sub.models.summed(factors)
+            lagrangian = sub.models.summed_hessian(factors)
             bent = find_curvature(lagrangian, slope) if large else convexify(lagrangian)
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
         known = xp.where(unit > 0.0, multipliers / xp.where(unit > 0.0, unit, 1.0), 0.0)  # it may underflow

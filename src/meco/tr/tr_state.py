@@ -122,7 +122,7 @@ class TrState:
             self.working.keep(ev, self.archive, self.region.centre)
         return self.reduce(ev)
 
-    def count(self, points: int) -> None:
+    def count_points(self, points: int) -> None:
         """Note that so many more points were told."""
         self.told_array = self.told_array + points
         self.told += points

@@ -37,7 +37,7 @@ class Iteration(NamedTuple):
     step: Step
     foreseen: Array  # [B] decrease of the merit that the models foresee of the step
     batch: int  # points to propose
-    values: ControlValues
+    controls: ControlValues
     failures: FailureModel | None = None  # None: nothing has failed
 
 
@@ -65,12 +65,12 @@ class ModelPoints:
         first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
             next_source=first,
-            delta=xp.where(stale, given.values.radius_shrinkage * state.region.delta, state.region.delta),
+            delta=xp.where(stale, given.controls.radius_shrinkage * state.region.delta, state.region.delta),
         )
         geometry, restart, extra = first == PointSource.GEOMETRY, first == PointSource.RESTART, batch - 1
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
-            tries = least_known(
+            tries = find_least_known(
                 local, sub, state.region, u[:, 1:, :], 1 + extra, geometry | (extra > 0), given.failures
             )
             points[0] = xp.where(geometry[:, None], self._point_of_step(state, tries[:, 0, :]), x)
@@ -88,7 +88,9 @@ class ModelPoints:
                 points.append(self._point_of_step(state, s))
                 source.append(xp.zeros_like(first) + (PointSource.STEP if steps else PointSource.GEOMETRY))
         if maybe_any(restart):
-            points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :], given.values), points[0])
+            points[0] = xp.where(
+                restart[:, None], self._begin_restart(state, restart, u[:, 0, :], given.controls), points[0]
+            )
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
 
     def _may_go_wide(self, given: Iteration) -> bool:
@@ -110,23 +112,23 @@ class ModelPoints:
         if not maybe_any(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
-        found, some = best_new(state.archive, sub, region, weights, near)
+        found, some = find_best_new(state.archive, sub, region, weights, near)
         return xp.where((repeated & some)[:, None], found, x), stuck | (repeated & ~some)
 
-    def _restart(self, state: TrState, restart: Array, u: Array, values: ControlValues) -> Array:
+    def _begin_restart(self, state: TrState, restart: Array, u: Array, controls: ControlValues) -> Array:
         """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
         if state.archive.some_failed:
             low, high = (
-                restart_point(state.archive, region, end, values.restart_distance, spacing, self.task.walls)
+                restart_point(state.archive, region, end, controls.restart_distance, spacing, self.task.walls)
                 for end in (0.0 * u, 0.0 * u + 1.0)
             )
             u = safe_restart(state.archive, state.first_width, u, low, high, restart)
-        x = restart_point(state.archive, region, u, values.restart_distance, spacing, self.task.walls)
+        x = restart_point(state.archive, region, u, controls.restart_distance, spacing, self.task.walls)
         state.region = region._replace(
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
-            delta=xp.where(restart, values.initial_radius, region.delta),
+            delta=xp.where(restart, controls.initial_radius, region.delta),
             error=xp.where(restart[:, None], xp.inf, region.error),
             models=region.models.cleared(restart),
             multipliers=xp.where(restart[:, None], 0.0, region.multipliers),
@@ -150,7 +152,7 @@ def wide_steps(region: Region, u: Array) -> Array:
     return xp.where(moves, (x - region.centre[:, None, :]) / region.reach[:, None, :], 0.0)
 
 
-def least_known(
+def find_least_known(
     local: LocalFit,
     sub: Subproblem,
     region: Region,
@@ -217,7 +219,7 @@ def further_step(sub: Subproblem, region: Region, number: int) -> Array:
     return relaxed_step(sub._replace(low=low, high=high), relaxation, region.multipliers, region.weights).s
 
 
-def best_new(
+def find_best_new(
     archive: PointArchive, sub: Subproblem, region: Region, weights: Weights, near: Array
 ) -> tuple[Array, Array]:
     """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
