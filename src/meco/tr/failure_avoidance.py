@@ -85,7 +85,10 @@ def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) 
 
 
 def _choose_most_promising(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) -> tuple[Step, Subproblem]:
-    """As weigh_failures(), with every run solved again once for each of LEVELS: all of them in lockstep."""
+    """Of the step and one cut by a plane at each of LEVELS, that of largest (1), and the subproblem with its plane.
+
+    All of them are solved in lockstep, in every run; solve(subproblem, given) makes a step.
+    """
     xp, runs, count = namespace(known.now), known.now.shape[0], len(LEVELS)
     here = known.model.logits(known.region.centre[:, None, :])[:, 0]
     levels = [math.log(level / (1.0 - level)) for level in LEVELS]
@@ -263,7 +266,11 @@ def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high
 
 
 def _find_safe_numbers(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:
-    """As safe_restart(), for all runs, from points x [B, n, D] that failed where [B, n] says so."""
+    """Numbers in (0, 1) [B, D] whose point between low and high [B, D] is hardly likelier to fail than the safest.
+
+    Failures are learnt from points x [B, n, D], of which some failed [B, n], in widths [B, D]. They are the first such
+    of RESTART_TRIES in a Kronecker sequence that begins at u [B, D]: nothing is drawn.
+    """
     xp, dim = namespace(u), u.shape[-1]
     ratio = _golden_ratio(dim)
     k = xp.arange(RESTART_TRIES, dtype=u.dtype, device=u.device)[None, :, None]

@@ -77,7 +77,10 @@ class NoiseState(NamedTuple):
 
     @classmethod
     def begin(cls, like: Array, functions: Array, centre: Array, noisy: bool | None) -> NoiseState:
-        """Of runs like [B] with functions [B, F] and centres [B, D]; noisy: whether values are, where that is known."""
+        """The state of runs like [B] with functions [B, F] and centres [B, D] before anything is known of their noise.
+
+        noisy: whether their values are, None where that is to be found out.
+        """
         xp = namespace(like)
         none = xp.astype(zeros_like(like), xp.int64)
         known = none + {None: UNKNOWN, False: STEADY, True: NOISY}[noisy]
@@ -89,10 +92,10 @@ class NoiseState(NamedTuple):
         return self.known == NOISY
 
     def checked(self, eta: Array, smooth: Array, span: Array, y: Array) -> NoiseState:
-        """After another check of how rough the functions are: eta [B, F], smooth [B or 1].
+        """The state after another check of how rough the functions are: eta [B, F].
 
-        span [B, F] is what they change by among the fitted points, y [B, n, F] are all values: changes at rounding are
-        no noise.
+        Up to smooth [B or 1] they are not. span [B, F] is what they change by among the fitted points, y [B, n, F] are
+        all values: changes at rounding are no noise.
         """
         xp = namespace(eta)
         size = xp.max(xp.abs(y), axis=1)
@@ -107,7 +110,10 @@ class NoiseState(NamedTuple):
         return (self.known == UNKNOWN) & (self.rough_checks >= ROUGH_CHECKS)
 
     def compared(self, before: Array, now: Array, usable: Array) -> NoiseState:
-        """After a call that was asked for again gave values now [B, F] in place of before [B, F]."""
+        """The state after repeated calls gave values now [B, F] in the place of before [B, F], where usable [B].
+
+        Runs that asked for it are steady or noisy from then on; where a call failed they may ask again.
+        """
         xp = namespace(now)
         close = xp.abs(now - before) <= SAME_SHARE * (xp.abs(now) + xp.abs(before))
         same = xp.all(close, axis=-1)
@@ -123,6 +129,7 @@ class SmoothedArchive:
     """
 
     def __init__(self, archive: PointArchive, y: Array, restart_index: Array | None = None) -> None:
+        """The points of an archive with values y [B, n, F]; restart_index [B] None: each belongs to its own restart."""
         self.x, self.y, self.failed, self.restart_index = archive.x, y, archive.failed, archive.restart_index
         if restart_index is not None:
             self.restart_index = self.restart_index * 0 + restart_index[:, None]
@@ -146,9 +153,9 @@ class NoisyPoints(NamedTuple):
 def smooth_archive(
     noisy: NoisyPoints, budget: int, left: int, told: Array | None = None
 ) -> tuple[SmoothedArchive, NoiseState]:
-    """The archive with smoothed values, and what was learnt of noise. Inequalities are moved by a margin.
+    """The archive with smoothed values, inequalities moved by a margin, and the state with what was learnt of noise.
 
-    left calls of the budget are to come. told [1, F] are standard deviations that are known; else they are those that
+    left calls of the budget are to come. told [1, F] are standard deviations that are known; None: they are those that
     are most likely, as far as equal points allow them.
 
     With the margin, for the errors of half of the last calls and of the models alike, a point whose constraints are 0
@@ -175,10 +182,10 @@ def smooth_archive(
 
 
 def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
-    """What the deviation of each function is at most by calls of equal points [B, F]: inf where there are none.
+    """The largest deviation [B, F] that calls of equal points allow, and how many calls were repeated [B].
 
-    With a probability of 0.95, by chi-square: the fewer differences of two calls there are, the more room they leave.
-    Also how many calls were repeated [B], whether they failed or not.
+    With a probability of 0.95, by chi-square: the fewer differences of two calls there are, the more room they leave;
+    inf where there are none. Failed calls count as repeated, but tell no difference.
     """
     xp, x = namespace(archive.x), archive.x
     known = ~archive.missing if archive.partial else ~archive.failed[..., None]
@@ -198,12 +205,11 @@ def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
 
 
 def smooth_values(noisy: NoisyPoints, limit: Array, told: Array | None = None) -> tuple[Array, Array]:
-    """Values [B, n, F] of all points by (2), for the noisy runs, and m of each function [B, F], 0 for the others.
+    """Values [B, n, F] of all points by (2), for the noisy runs, and m of each function [B, F]; 0 for other runs.
 
     limit [B or 1, F] is what noise may be at most. Where it is told [1, F], it decides the amplitude of every level;
-    functions of which it is 0 keep their values.
-
-    Points far from the centre keep their values, made worse by two deviations: no neighbours speak for them.
+    functions of which it is 0 keep their values. Points far from the centre keep their values, made worse by two
+    deviations: no neighbours speak for them.
     """
     archive, region, noise, tau, points = noisy
     xp = namespace(archive.x)
@@ -261,7 +267,10 @@ def smooth_values(noisy: NoisyPoints, limit: Array, told: Array | None = None) -
 
 
 def compare_repeated(noise: NoiseState, archive: PointArchive, x: Array, ev: Evaluation) -> NoiseState:
-    """What a call at x [B, D] that was asked for again tells: its first values are in the archive."""
+    """The state after a call at x [B, D] that was asked for again, whose first values are in the archive.
+
+    ev [B, k] has its answer first. A failed call, or one that the archive does not hold, tells nothing.
+    """
     xp = namespace(x)
     same = xp.all(archive.x == x[:, None, :], axis=-1) & ~archive.failed
     before = rows(archive.y, xp.argmax(xp.astype(same, xp.int64), axis=-1)[:, None])[:, 0, :]
@@ -269,7 +278,7 @@ def compare_repeated(noise: NoiseState, archive: PointArchive, x: Array, ev: Eva
 
 
 def merit_deviation(noise: NoiseState, made: Expectation, multipliers: Array) -> Array:
-    """Standard deviation of the merit [B], where only constraints that hold f back, by multipliers [B, C], count."""
+    """Standard deviation of the merit [B], from f and the constraints that hold it back: multipliers [B, C] not 0."""
     xp = namespace(multipliers)
     pull = xp.where(multipliers != 0.0, made.weights.w, 0.0) * noise.deviation[:, 1:]
     return xp.sqrt(noise.deviation[:, 0] ** 2 + total(pull * pull))
@@ -280,7 +289,8 @@ def drop_insignificant(
 ) -> tuple[Array, Array]:
     """Values y [B, k, F] and merits [B, k] as a step is judged: what noise explains is as it was expected.
 
-    Other points of the iteration, of which nothing was expected, count as worse by two deviations.
+    Other points of the iteration, of which nothing was expected, count as worse by two deviations. Merits of failed
+    points, inf, and runs that are not noisy stay as they are.
     """
     xp = namespace(merits)
     deviation = merit_deviation(noise, made, multipliers)[:, None]
@@ -294,15 +304,16 @@ def drop_insignificant(
 
 
 def _excess_over(off: Array, room: Array) -> Array:
-    """What is left of differences beyond a room on either side."""
+    """What differences `off` exceed a room >= 0 by, on either side, 0 within it; shapes that broadcast."""
     xp = namespace(off)
     return xp.where(off > room, off - room, xp.where(off < -room, off + room, 0.0))
 
 
 def keep_radius(noise: NoiseState, made: Expectation, before: Region, after: Region) -> Region:
-    """The region after a step: it does not shrink where the merit changes across it by hardly more than noise.
+    """The region after a step; it does not shrink where the merit changes across it by hardly more than noise.
 
-    Where models of what decides a step miss more than noise explains, a smaller region helps them.
+    A restart that would follow becomes a step. Where models of what decides a step miss more than noise explains, a
+    smaller region helps them.
     """
     xp = namespace(after.delta)
     deviation = merit_deviation(noise, made, before.multipliers)
@@ -314,13 +325,13 @@ def keep_radius(noise: NoiseState, made: Expectation, before: Region, after: Reg
 
 
 def told_noise(task: Task, like: Array) -> Array | None:
-    """Standard deviations [1, F] that answers or the user told, for values like [B, n, F]; None where nobody did."""
+    """Standard deviations [1, F] that answers or the user told, in the type of like; None where nobody did."""
     found = None if task.noise is None else task.noise()
     return None if found is None else asarray_like(found[None], like)
 
 
 def is_noisy(task: Task, like: Array) -> bool | None:
-    """Whether values like [B, n, F] are known to be noisy: by the task, or by standard errors that were told."""
+    """Whether values like [B, n, F] are noisy: by the task, or by standard errors that were told; None: not known."""
     if task.noisy is not None:
         return task.noisy
     told = told_noise(task, like)
@@ -328,12 +339,12 @@ def is_noisy(task: Task, like: Array) -> bool | None:
 
 
 def final_calls(budget: int) -> int:
-    """Calls at the end of a noisy run that confirm its answer."""
+    """Calls at the end of a noisy run of a budget that confirm its answer: a tenth, but 3 to MOST_FINAL."""
     return min(MOST_FINAL, max(3, int(FINAL_SHARE * budget)))
 
 
 def repeat_best(x: Array, source: Array, where: Array, best: Array, kind: int) -> tuple[Array, Array]:
-    """Points x [B, k, D] and sources [B, k], the first of them replaced by the best [B, D] of runs where it holds."""
+    """Points x [B, k, D] and sources [B, k], the first replaced by best [B, D] and kind where [B] holds; copies."""
     xp = namespace(x)
     first = xp.where(where[:, None], best, x[:, 0, :])
     of = xp.where(where, kind, source[:, 0])

@@ -87,9 +87,11 @@ class PartFit(NamedTuple):
 def fit_models_with_gaps(
     archive: PointArchive, region: Region, points: int, controls: ControlValues, eta: np.ndarray
 ) -> tuple[Region, LocalFit]:
-    """As fit_models(), for an archive with gaps: each group of functions has a fit of its own.
+    """The region around the best-told point of least merit, and the fit around it, of an archive with gaps; B is 1.
 
-    fit, spread and farthest of LocalFit are those of the group of f. Models are 0 where one of them is not finite.
+    Each group of functions that are known at the same points has a fit of its own to at most `points` points; controls
+    are [1] each, eta [1, F] is the roughness of each function. fit, spread and farthest of LocalFit are those of the
+    group of f. A blind run is centred at 0.5; models are 0 where one of them is not finite.
     """
     row, blind = choose_centre(archive, region)
     centre = np.where(blind[:, None], 0.5, archive.x[:, row])
@@ -122,7 +124,8 @@ def _fit_part(
 ) -> PartFit:  # fmt: skip
     """Fit the functions in these columns to the points nearest to the centre [1, D], without those with gaps [n].
 
-    value [1, F] is that at the centre.
+    value [1, F] is that at the centre, points the most that are fitted; eta [1, F] and controls as in a fit without
+    gaps.
     """
     width = region.width_in_force
     known = KnownPart(archive.x, archive.y, gaps[None])

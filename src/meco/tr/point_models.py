@@ -76,11 +76,11 @@ class PointModels(NamedTuple):
         return self.change_by(step, self.slope(step))
 
     def change_by(self, step: Array, slope: Array) -> Array:
-        """As change(), where the slope [B, F, D] at the step is known: it costs D for each function."""
+        """Values at a step [B, D] less those at the centre, from slopes [B, F, D] there, at a cost of D: [B, F]."""
         return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
 
     def changes(self, u: Array) -> Array:
-        """As change(), at several steps u [B, n, D]: [B, n, F]."""
+        """Values at several steps u [B, n, D] from the centre, less those at the centre: [B, n, F]."""
         along = u @ self.points.mT  # [B, n, m]
         made = u @ self.gradient.mT + 0.5 * (along * along) @ self.weights.mT
         made[..., : self.hessian.shape[1]] += 0.5 * total((u[:, None] @ self.hessian) * u[:, None]).mT
@@ -106,7 +106,7 @@ class PointModels(NamedTuple):
         return norm((self.weights[:, :1] @ (self.points * self.points))[:, 0])
 
     def gathered(self, few: CriticalFunctions) -> PointModels:
-        """The models of a few functions, f the first of them; its matrix is kept."""
+        """The models of the K critical functions, f the first of them, whose matrix is kept; gradient [B, K, D]."""
         return self._replace(gradient=few.gather(self.gradient), weights=few.gather(self.weights))
 
     def with_rows(self, is_row: Array, gradient: Array) -> PointModels:
@@ -143,10 +143,11 @@ Models = Quadratic | PointModels
 def fit_points(
     prior: PointModels, u: Array, y: Array, tau: Array, levels: Sequence[Array], eta: Array
 ) -> tuple[PointModels, Fit]:
-    """As least_change() of quadratic.py; only the Hessian of f may be a matrix.
+    """The models nearest to what is worth keeping of the prior that meet y [B, m, F] at u [B, m, D], and their fit.
 
-    u [B, m, D] and y [B, m, F]: steps from the centre and changes there. m is at most that of the prior; the models
-    are filled up with points and weights of 0. Of constraints nothing of the prior is kept.
+    u and y are steps and changes from the centre; m is at most that of the prior, whose places left are filled up with
+    0. tau [B or 1]; levels are eta of smooth functions [B or 1], then of rougher ones, and eta [B, F] says which has
+    which. Of constraints nothing of the prior is kept; only the Hessian of f may be a matrix.
     """
     kept = prior.hessian.shape[1]
     p = np.zeros_like(y)

@@ -24,6 +24,7 @@ class Polytope:
     def __init__(
         self, slope: np.ndarray, offset: np.ndarray, equal: np.ndarray, walls: tuple[Any, Any] = (0.0, 1.0)
     ) -> None:
+        """Rows are scaled to length 1; those of zeros say nothing of x and are left out. walls are numbers or [D]."""
         self.walls = walls
         length = np.sqrt(np.sum(slope * slope, axis=1))
         used = length > 0.0  # a row of zeros says nothing of x
@@ -40,7 +41,10 @@ class Polytope:
         return float(max(over, off - ROUNDING))
 
     def nearest(self, x: np.ndarray, margin: float = 0.0) -> np.ndarray:
-        """The point nearest to x [D] that keeps the rows with a margin, or nearly does."""
+        """The point nearest to x [D] that keeps the rows, inequalities with a margin in the cube: [D].
+
+        It may break rows where none keeps them, and by what SWEEPS sweeps leave; see excess().
+        """
         sets = len(self.offset) + 1
         gone = np.zeros((sets, x.size))  # what each projection took away, given back before the next one (Dykstra)
         for _ in range(SWEEPS):
@@ -59,7 +63,7 @@ class Polytope:
         return self._close_rows(x, margin)
 
     def _close_rows(self, x: np.ndarray, margin: float) -> np.ndarray:
-        """Beyond the rows by no more than rounding, whatever the sweeps have left."""
+        """A point near x [D] beyond the rows by no more than rounding, if SWEEPS projections can do that: [D]."""
         for _ in range(SWEEPS):
             x = np.clip(self._project_to_equalities(x), *self.walls)
             if self.excess(x) <= -margin:
@@ -69,10 +73,11 @@ class Polytope:
         return x
 
     def _project_to_equalities(self, x: np.ndarray) -> np.ndarray:
+        """The point nearest to x [D] that meets the equalities; x where there are none."""
         return x if self.back is None else x - self.back @ (self.level + self.plane @ x)
 
     def interior_point(self, x: np.ndarray) -> np.ndarray:
-        """A point near x [D] that keeps every row, as far inside as there is room."""
+        """A point near x [D] that keeps every row, as far inside as there is room; InvalidInput where there is none."""
         for margin in INTERIOR_MARGINS:
             found = self.nearest(x, margin)
             if self.excess(found) <= 0.0:
@@ -83,7 +88,10 @@ class Polytope:
         return found
 
     def project(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-        """The point nearest to x [D] that keeps every row; anchor [D] keeps them."""
+        """A point as near to x [D] as can be found that keeps every row and the walls; x where it does.
+
+        anchor [D] keeps them: where rounding leaves them, the point is on the way to it, or the anchor itself.
+        """
         x = np.clip(x, *self.walls)
         if self.excess(x) <= 0.0:
             return x

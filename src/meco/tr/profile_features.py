@@ -63,7 +63,7 @@ class ProfileFeatureMemory(NamedTuple):
 
 
 def _counted_cases() -> np.ndarray:
-    """Which of the counted cases add up to told, accepted, refused, geometry, feasible and failed: [32, 6]."""
+    """What each counted case adds to told, accepted, refused, geometry, feasible and failed: [32, 6], 0 or 1."""
     found = sum_counts(np.eye(COUNT_CASES))
     return np.stack([found.told, found.accepted, found.refused, found.geometry, found.feasible, found.failed], axis=-1)
 
@@ -72,7 +72,10 @@ _CASES = Constants(sums=_counted_cases())
 
 
 def describe_task(task: Task, like: Array, told: int) -> Array:
-    """Columns of the group "task" for the runs of like [B], after so many evaluations: [B, 7]."""
+    """Columns of the group "task" for the runs of like [B], after `told` evaluations: [B, 7].
+
+    Before the first answers no constraints are counted: a user's function tells by them.
+    """
     inequalities, equalities = task.counts() if told else (0, 0)  # a user's function tells by its first answers
     same = [
         _place_in_range(task.dim, *DIMENSIONS), _place_in_range(task.budget / task.dim, *PER_VARIABLE),
@@ -87,13 +90,17 @@ def describe_task(task: Task, like: Array, told: int) -> Array:
 
 
 def _place_in_range(value: float, low: float, high: float) -> float:
-    """0 at low, 1 at high, in logarithms; beyond them the border."""
+    """Where a positive value lies from low to high, in logarithms: 0 at low or below, 1 at high or above."""
     return math.log(min(max(value, low), high) / low) / math.log(high / low)
 
 
 @np.errstate(all="ignore")
 def describe_profile_search(task: Task, state: TrState | None, like: Array) -> dict[str, Any]:
-    """Everything of PROFILE_FEATURE_NEEDS, for the runs of like [B]; before the first answers the task alone."""
+    """Everything of PROFILE_FEATURE_NEEDS by name, for the runs of like [B].
+
+    state None, before the first answers: the task alone, and None for the rest. "task" is [B, 7], "models" R^2 of f and
+    of the worst constraint [B] and the roughness, "search" a dict of numbers. Changes nothing.
+    """
     if state is None:
         return {"task": describe_task(task, like, 0), "models": None, "search": None}
     return {
@@ -104,7 +111,7 @@ def describe_profile_search(task: Task, state: TrState | None, like: Array) -> d
 
 
 def _describe_points(task: Task, state: TrState) -> dict[str, Array]:
-    """Counts [B, 6] and, [B] each, what points, region and starts say."""
+    """Counts [B, 6], and what points, region and starts say, [B] each, by name."""
     archive, region = state.archive, state.region
     xp, delta, ev = namespace(archive.x), region.delta, archive.evaluation()
     merit, failed = MERIT.total(ev.f, ev.c, region.weights), archive.failed
@@ -153,7 +160,11 @@ def compare_ends(state: TrState, merit: Array) -> tuple[Array, Array]:
 def profile_features(
     known: Mapping[str, Any], memory: ProfileFeatureMemory | None
 ) -> tuple[Array, ProfileFeatureMemory | None]:
-    """The features [B, 29] in the order of PROFILE_FEATURE_NAMES, and what to remember; policies rely on that order."""
+    """The features [B, 29] in [-1, 1], in the order of PROFILE_FEATURE_NAMES, and what to remember for the next ones.
+
+    known has the names of PROFILE_FEATURE_NEEDS. Before the first answers all but the task is 0, and nothing is
+    remembered: None. Where memory is None progress is 0; nan becomes 0. Policies rely on the order.
+    """
     task, search = known["task"], known["search"]
     xp = namespace(task)
     if search is None:

@@ -65,7 +65,7 @@ def solve_program(
 
 
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
-    """Duals [B, D] of the bounds that hold s back, given those of the rows [B, C]."""
+    """Duals [B, D] of the bounds that hold s [B, D] back, given those of the rows [B, C]; 0 for the others."""
     xp, dim = namespace(s), s.shape[1]
     pull = program.slope + multiply(program.hessian, s) + multiply(program.matrix[:, dim:, :].mT, duals)
     held = ((s <= program.low[:, :dim]) & (pull > 0.0)) | ((s >= program.high[:, :dim]) & (pull < 0.0))
@@ -73,10 +73,11 @@ def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
 
 
 def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[np.ndarray, np.ndarray]:
-    """s [D] and y [k] of one run in NumPy: as _take_newton_step() does, but what is known at a point is not computed again.
+    """s [D] and y [k] of one run in NumPy, from s and y of a similar program, after at most `solves` systems.
 
-    Arrays are short here, so the time is the number of calls: J s, H s and e follow s, and the inverse is kept while
-    the same rows are active.
+    Newton steps of (2), where what is known at a point is not computed again. Arrays are short here, so the time is the
+    number of calls: J s, H s and e follow s, and the inverse is kept while the same rows are active. A run that is not
+    done by then keeps what it has come to.
     """
     turned, rho, sigma = p.matrix.T, float(p.rho[0]), float(p.sigma[0])
     most, least, lower, upper = p.price / rho, -p.price / rho, p.low, p.high
@@ -123,7 +124,10 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
 
 
 def find_corners(low: np.ndarray, high: np.ndarray, w: np.ndarray, q: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Lengths along q [k] beyond which a row begins or ceases to pull, from w [k] on."""
+    """Lengths > 0 along q [k], sorted, beyond which a row begins or ceases to pull, from w [k] on: [n], n <= 4 k.
+
+    low, high [k] are the intervals of w, most [k] = price / rho what an excess counts at most.
+    """
     moving = q != 0.0
     ends = np.concatenate([low - most, low, high, high + most]).reshape(4, -1)[:, moving]
     corners = ((ends - w[moving]) / q[moving]).ravel()
@@ -140,7 +144,11 @@ def find_least_point(
     e: np.ndarray,
     excess: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> float:
-    """The length at which the derivative of (2) along a direction is zero: it grows, and is linear between corners."""
+    """The length at which the derivative of (2) along a direction is zero: it grows, and is linear between corners [n].
+
+    start and steep are the derivative at 0 and its growth without rows; q [k] is what w [k] changes by, e [k] the
+    excess at w, and excess(w) gives it elsewhere. 1 where the derivative does not grow.
+    """
 
     def slope_at(length: float) -> float:
         return start + length * steep + rho * float(((excess(w + length * q)[1] - e) * q).sum())
@@ -161,6 +169,7 @@ def find_least_point(
 
 @lru_cache(maxsize=64)
 def _identity(size: int) -> np.ndarray:
+    """The identity [size, size], kept: not to be written to."""
     return np.eye(size)
 
 
@@ -182,7 +191,10 @@ def _solve_lockstep(program: Program, now: Iterate) -> Iterate:
 
 
 def _take_newton_step(program: Program, now: Iterate) -> Iterate:
-    """One Newton step of (2) from s, and new duals where it has found the minimum."""
+    """One Newton step of (2) from s, of every run; new duals, and a new anchor, where it has found the minimum.
+
+    done [B] says where the conditions of (1) then hold to TOLERANCE.
+    """
     xp = namespace(now.s)
     hessian, rho, sigma = program.hessian, program.rho, program.sigma
     w = multiply(program.matrix, now.s) + program.value + now.y / rho
@@ -217,7 +229,11 @@ def _take_newton_step(program: Program, now: Iterate) -> Iterate:
 
 
 def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: Array, d: Array) -> Array:
-    """The length [B] along d [B, D] at which (2) is least: its derivative is piecewise linear and grows."""
+    """The length [B] along d [B, D] at which (2) is least: its derivative is piecewise linear and grows.
+
+    w [B, k] is that of (2) at now.s, most [B, k] = price / rho, pull [B, D] the gradient there without rows. 1 where
+    that is near enough, or the derivative does not grow.
+    """
     xp = namespace(d)
     q = multiply(program.matrix, d)  # [B, k]
     bend = total(d * multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)

@@ -30,7 +30,7 @@ def zero_counts(like: Array) -> Array:
 
 
 def add_points(counts: Array, source: Array, gained: Array, ev: Evaluation) -> Array:
-    """Counts [B, 32] with more points: their sources [B, k], and which gained a lower merit [B, k]."""
+    """Counts [B, 32] with k more points: their sources, which gained a lower merit, and their evaluation, [B, k]."""
     xp, kind = namespace(counts), source.dtype
     case = 8 * source + 4 * xp.astype(gained, kind) + 2 * xp.astype(ev.feasible, kind) + xp.astype(ev.failed, kind)
     cases = xp.arange(COUNT_CASES, dtype=kind, device=counts.device)
@@ -38,14 +38,14 @@ def add_points(counts: Array, source: Array, gained: Array, ev: Evaluation) -> A
 
 
 def failed_share(counts: Array) -> Array:
-    """Points that failed, by all points told, of counts [B, 32]: [B]."""
+    """Points that failed over all points told, of counts [B, 32]: [B]; 0 where none was."""
     xp = namespace(counts)
     told = xp.sum(counts, axis=-1)
     return xp.sum(counts[:, 1::2], axis=-1) / xp.where(told > 0.0, told, 1.0)
 
 
 def sum_counts(counts: Array) -> ProposalCounts:
-    """What the counts [B, 32] add up to."""
+    """The counts [B, 32] added up by what came of points, [B] each."""
     xp = namespace(counts)
     each = xp.reshape(counts, (counts.shape[0], 4, 2, 2, 2))  # source, gained, feasible, failed
     made = xp.sum(each, axis=(3, 4))

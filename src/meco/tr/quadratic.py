@@ -47,7 +47,7 @@ class Quadratic(NamedTuple):
 
     @classmethod
     def zero(cls, shape: tuple[int, int, int], like: Array) -> Quadratic:
-        """Models of which nothing is known; shape is (B, F, D)."""
+        """Models that are 0, of which nothing is known; shape is (B, F, D), in the type of like."""
         xp, made = namespace(like), {"dtype": like.dtype, "device": like.device}
         return cls(xp.zeros(shape, **made), xp.zeros((*shape, shape[-1]), **made))
 
@@ -62,7 +62,7 @@ class Quadratic(NamedTuple):
         )
 
     def multiplied(self, share: Array) -> Quadratic:
-        """Shares [B, F] of the functions."""
+        """Each function times its share [B, F]."""
         return Quadratic(self.gradient * share[..., None], self.hessian * share[..., None, None])
 
     def slope(self, step: Array) -> Array:
@@ -70,23 +70,23 @@ class Quadratic(NamedTuple):
         return self.gradient + (self.hessian @ step[:, None, :, None])[..., 0]
 
     def change(self, step: Array) -> Array:
-        """What the functions change by at a step [B, D] from the centre: [B, F]."""
+        """Values at a step [B, D] from the centre, less those at the centre: [B, F]."""
         return self.change_by(step, self.slope(step))
 
     def change_by(self, step: Array, slope: Array) -> Array:
-        """The same where the slope [B, F, D] at the step is known."""
+        """Values at a step [B, D] less those at the centre, where slopes [B, F, D] at the step are known: [B, F]."""
         return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
 
     def changes(self, u: Array) -> Array:
-        """The same at several points u [B, m, D]: [B, m, F]."""
+        """Values at several steps u [B, m, D] from the centre, less those at the centre: [B, m, F]."""
         return (self.curvature_terms(u) + self.gradient @ u.mT).mT
 
     def curvature_terms(self, u: Array) -> Array:
-        """The part of it that curvature makes: [B, F, m]."""
+        """u' H u / 2 of every function at steps u [B, m, D]: [B, F, m]."""
         return 0.5 * total((u[:, None, :, :] @ self.hessian) * u[:, None, :, :])
 
     def where(self, keep: Array, other: Quadratic) -> Quadratic:
-        """These models where keep [B] holds, the other's elsewhere."""
+        """These models in the runs where keep [B] holds, the other ones in others."""
         xp = namespace(keep)
         return Quadratic(
             xp.where(keep[:, None, None], self.gradient, other.gradient),
@@ -94,7 +94,7 @@ class Quadratic(NamedTuple):
         )
 
     def cleared(self, where: Array) -> Quadratic:
-        """The same, but nothing known where [B] holds."""
+        """Models that are 0 in the runs where [B] holds, and the same in others."""
         return Quadratic.zero(self.gradient.shape, self.gradient).where(where, self)
 
     def second_derivatives(self) -> Array:
@@ -102,30 +102,30 @@ class Quadratic(NamedTuple):
         return namespace(self.hessian).linalg.diagonal(self.hessian)
 
     def hessian_norms(self) -> Array:
-        """Root of the sum of squares of second derivatives of each function: [B, F]."""
+        """Frobenius norms of the Hessians: [B, F]."""
         return norm(self.hessian, (-2, -1))
 
     def hessian_norm_of_f(self) -> Array:
-        """The same of f alone: [B]."""
+        """The Frobenius norm of the Hessian of f: [B]."""
         return norm(self.hessian[:, 0, ...], (-2, -1))
 
     def gathered(self, few: CriticalFunctions) -> Quadratic:
-        """The models of some functions."""
+        """The models of the K critical functions: gradient [B, K, D]."""
         return Quadratic(few.gather(self.gradient), few.gather(self.hessian))
 
     def with_rows(self, is_row: Array, gradient: Array) -> Quadratic:
-        """Known gradients [1, F, D] and no curvature where is_row [1, F, 1] holds."""
+        """The models with gradients [1, F, D] and no curvature where is_row [1, F, 1] holds."""
         xp = namespace(self.gradient)
         return Quadratic(xp.where(is_row, gradient, self.gradient), xp.where(is_row[..., None], 0.0, self.hessian))
 
     def summed_hessian(self, factors: Array) -> Array:
-        """The Hessian of the functions' sum, times factors [B, F]: [B, D, D]."""
+        """The Hessian of sum_k factor_k q_k, with factors [B, F]: [B, D, D]."""
         xp, (runs, functions, dim, _) = namespace(factors), self.hessian.shape
         flat = xp.reshape(self.hessian, (runs, functions, dim * dim))
         return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
 
     def dense(self) -> Quadratic:
-        """The same: these are matrices already."""
+        """The models themselves: they have matrices already."""
         return self
 
     @property
@@ -145,7 +145,7 @@ class Fit(NamedTuple):
     tau: Array  # [B or 1]
 
     def of(self, runs: np.ndarray) -> Fit:
-        """The same of some of the runs, in NumPy."""
+        """The fit of the runs where [B] holds, in NumPy."""
         tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
         return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau)
 
@@ -165,11 +165,12 @@ def least_change(
     eta: Array,
     curved: CriticalFunctions | None = None,
 ) -> tuple[Quadratic, Fit]:
-    """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
+    """The models nearest to what is worth keeping of the prior that meet y [B, m, F] at u [B, m, D], and their fit.
 
-    A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
-    eta is that of smooth functions [B or 1], and then what rougher ones may have; rough [B, F] says which has which.
-    Functions that are not among the curved ones, where these are named, get linear models.
+    u and y are steps and changes from the centre; a point at the centre with y = 0 carries no information, and fills a
+    place that is to be left out. tau [B or 1]; levels are eta of smooth functions [B or 1], then of rougher ones, and
+    eta [B, F] says which function has which. Functions that are not among the curved ones, where these are named, get
+    linear models.
     """
     if curved is None:
         p = prior.changes(u)
@@ -186,7 +187,11 @@ def least_change(
 
 
 def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
-    """Eqs. (1) and (3) for previous models that say p [B, m, F] of the points; the others as in least_change()."""
+    """Weights w [B, m, F] of eq. (1), and what eq. (3) keeps of previous models that say p [B, m, F] of the points.
+
+    u [B, m, D] and y [B, m, F] are steps and changes from the centre; tau [B or 1]; levels are eta of smooth functions
+    [B or 1], then of rougher ones; eta [B, F] says which function has which, and others count as smooth.
+    """
     xp, base = namespace(u), covariance(u, u, tau)
     kernel, smooth = add_ridge(base, levels[0], tau), eta == eta
     for level in levels[1:]:
@@ -200,7 +205,7 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
 
 
 def add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
-    """K of eq. (1) for eta [B or 1] or a number."""
+    """K of eq. (1) from its part without ridge, base [B, m, m], factored; eta and tau [B or 1]."""
     ridge = (eta * (1.0 + tau))[:, None, None]
     return Factored(base + ridge * identities(1, base.shape[1], base))
 
@@ -224,7 +229,7 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
 
 
 def _solve_weights_of(runs: Array, kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
-    """_solve_weights() for the runs where [B] holds: NumPy leaves out the work of the others, which get zeros."""
+    """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others."""
     if not isinstance(runs, np.ndarray) or runs.all():
         return _solve_weights(kernel, y, p)
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
@@ -239,7 +244,11 @@ def _sum_outer(w: Array, u: Array) -> Array:
 
 
 def variance(fit: Fit, v: Array) -> Array:
-    """How little the models know at v [B, n, D]: the process' variance given the fitted points, [B, n]."""
+    """How little the models know at steps v [B, n, D], in units of the fit: [B, n].
+
+    The variance of the process of eq. (1) with amplitude 1, given the fitted points; rounding may leave it a little
+    below 0 at these.
+    """
     square = total(v * v)
     cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
     explained = total(cross * fit.kernel.solved(cross), 1)

@@ -63,17 +63,17 @@ class StepVerdict(NamedTuple):
     limited: Array
 
     def only(self, which: Array) -> StepVerdict:
-        """The same for some of the runs [B], nothing for the others."""
+        """The verdict in the runs of which [B] holds; nothing for the others."""
         return StepVerdict(*(part & which for part in self))
 
 
 def judge_step(
     now: Array, then: Array, foreseen: Array, margin_cost: Array, f_change: Array, controls: ControlValues
 ) -> StepVerdict:
-    """From the merit at the centre and at the step's end, the foreseen decrease, what margins cost of it, and f's
-    change across the region.
+    """How a step went, by the merit at the centre now, at its end then, and the decrease foreseen; [B] each.
 
-    A failed evaluation (then is inf) is neither: it says nothing of the models.
+    margin_cost [B] is what margins cost of that, f_change [B] f's change across the region, below NEGLIGIBLE_DECREASE
+    of which a step is poor. A failed evaluation (then is inf) is neither good nor poor: it says nothing of the models.
     """
     xp = namespace(now)
     actual = now - then
@@ -95,7 +95,11 @@ def update_radius(
     dim: int,
     controls: ControlValues,
 ) -> tuple[Array, Array]:
-    """Radius and next source after a step of size [B], as a share of the box; farthest [B] is a model point."""
+    """Radius [B] and next source [B] after a step of size [B], in radii along its longest variable.
+
+    A good step to the border widens the region up to max_radius [B]. A poor one calls for a geometry point where a
+    model point, farthest [B], is far away, else it narrows the region; below min_radius [B] comes a restart.
+    """
     xp = namespace(delta)
     wider = xp.minimum(delta * controls.radius_growth, max_radius)
     delta = xp.where(verdict.good & (size > BORDER_SHARE), wider, delta)

@@ -30,7 +30,11 @@ class Roughness(NamedTuple):
 
 
 def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
-    """Of the functions of a fit; smooth [B or 1] is eta where nothing speaks for more, lately [B] what was found."""
+    """How rough the functions of a fit are: eta [B, F], and how often f was found rough lately [B].
+
+    smooth [B or 1] is eta where nothing speaks for more, and that of the fit; lately [B] what was found before. eta is
+    smooth or one of ROUGH_LEVELS.
+    """
     xp = namespace(fit.u)
     base = covariance(fit.u, fit.u, fit.tau)
     taken = xp.astype(xp.any(fit.u != 0.0, axis=-1), fit.u.dtype)  # [B, m]: the centre tells nothing
@@ -46,7 +50,10 @@ def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
 
 
 def _likelihood(y: Array, kernel: Factored, taken: Array) -> Array:
-    """Eq. (1) of values y [B, m, F] with K [B, m, m], over the points that are taken [B, m]: [B, F]."""
+    """Eq. (1) of values y [B, m, F] with K [B, m, m], over the points that are taken [B, m]: [B, F].
+
+    -inf where the models miss nothing, or what they miss is not finite.
+    """
     xp, count = namespace(y), total(taken)[:, None]
     inverted = kernel.inverted
     diagonal = xp.linalg.diagonal(inverted)  # [B, m]: 1 / s

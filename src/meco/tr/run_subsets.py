@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 def take_runs(value: T, runs: np.ndarray) -> T:
-    """The same record, of named tuples and arrays [B, ...], for the runs where [B] holds; [1, ...] stays."""
+    """The record, of tuples and NumPy arrays [B, ...], for the runs where [B] holds: [b, ...].
+
+    Arrays [1, ...] and anything else stay.
+    """
     if isinstance(value, np.ndarray):
         return value if value.ndim == 0 or value.shape[0] != runs.size or runs.size == 1 else value[runs]
     if isinstance(value, tuple):
@@ -22,7 +25,10 @@ def take_runs(value: T, runs: np.ndarray) -> T:
 
 
 def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
-    """The record with new values [b, ...] for the runs where [B] holds."""
+    """The record, of tuples and NumPy arrays [B, ...], with new ones [b, ...] for the runs where [B] holds; copies.
+
+    Arrays [1, ...] and anything else stay.
+    """
     if isinstance(value, np.ndarray):
         if value.ndim == 0 or value.shape[0] != runs.size:
             return value
@@ -36,9 +42,9 @@ def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
 
 
 def repeat_runs(value: T, count: int, runs: int) -> T:
-    """The same record with its arrays [B, ...] count times one after another, [count B, ...], where B is runs.
+    """The record with its arrays [B, ...] count times one after another, [count B, ...], where B is runs.
 
-    Arrays [1, ...] stay, unless B is 1.
+    Arrays [1, ...] stay, unless B is 1; in any array library.
     """
     if isinstance(value, tuple):
         parts = [repeat_runs(part, count, runs) for part in value]
@@ -50,7 +56,10 @@ def repeat_runs(value: T, count: int, runs: int) -> T:
 
 
 def slice_runs(value: T, first: int, last: int, runs: int) -> T:
-    """The record of arrays [B, ...], where B is runs, for those from number first to before last; [1, ...] stays."""
+    """The record of arrays [B, ...], where B is runs, for the runs from number first to before last.
+
+    Arrays [1, ...] stay, unless B is 1; in any array library.
+    """
     if isinstance(value, tuple):
         parts = [slice_runs(part, first, last, runs) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

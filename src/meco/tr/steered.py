@@ -32,7 +32,8 @@ def make_meco_tr(
 ) -> Controlled:
     """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it.
 
-    theta and share are constants in the place of a policy. A policy over profiles steers TR without offspring.
+    policy None: the one that is shipped, or theta and share as constants in its place; InvalidInput for both. A policy
+    over profiles steers TR without offspring. options go to the engine.
     """
     constants = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
     if constants and policy is not None:
@@ -49,5 +50,5 @@ def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
 
 
 def correcting_shape(hidden: int = HIDDEN_UNITS) -> NetworkShape:
-    """Of a network that corrects the engine's own rule."""
+    """Sizes of a network, with so many hidden units, that corrects the engine's own rule."""
     return NetworkShape(len(FEATURES[SEARCH_FEATURES].names), hidden, Correcting.width(CONTROLS[SEARCH_CONTROLS]))

@@ -84,7 +84,10 @@ class Step(NamedTuple):
 
 
 def scales(sub: Subproblem) -> Scales:
-    """Changes across the region to first order, kept above rounding."""
+    """Changes of f [B] and constraints [B, C] across the region to first order, kept above rounding.
+
+    f's is at least LEAST_SLOPE of what its curvature makes. A function that is 0 all around has 1.
+    """
     xp, gradient = namespace(sub.value), sub.models.gradient
     noise = ROUNDING * (sub.span + xp.abs(sub.value))
     f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
@@ -95,7 +98,10 @@ def scales(sub: Subproblem) -> Scales:
 
 
 def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: Array) -> tuple[Array, Array]:
-    """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
+    """Lowest and highest values [B, C] that constraints may come to, eq. (1), in units of their changes by [B, C].
+
+    value [B, C] are those at the centre, margin [B, C] what a step keeps off each, theta [B] the share that may stay.
+    """
     xp = namespace(value)
     size = xp.abs(value) / by
     left = xp.where(size > LEAST_RELAXED, theta[:, None] * size, 0.0)  # else violations shrink for ever and never end
@@ -123,7 +129,11 @@ def violations(y: Array, n_ineq: int) -> Array:
 
 
 def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
-    """The step of the models in the region, with theta [B] of the violation allowed to stay."""
+    """The step of the models in the region, with theta [B] of the violation allowed to stay.
+
+    multipliers [B, C] and weights are those of the last step: the program starts from the first, and the merit's
+    weights only rise. Constraints that are not critical have no multipliers, and keep their weights.
+    """
     few = sub.critical
     if few is None:
         return _solve_step(sub, theta, multipliers, weights)
@@ -149,7 +159,11 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
 
 
 def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
-    """The step where every function takes part: the best of a few linearisations, each solved as a program."""
+    """The step where every function takes part: the best of LINEARISATIONS programs, each at the last one's answer.
+
+    Arguments as in relaxed_step(): theta [B], multipliers [B, C] to begin with, and weights, which rise. Multipliers
+    that are not finite become 0.
+    """
     xp, by, large = namespace(theta), scales(sub), isinstance(sub.models, PointModels)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
     s, value, margin = zeros_like(sub.low), sub.value, sub.margin
@@ -189,9 +203,10 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
 def _linearise_rows(
     sub: Subproblem, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
 ) -> tuple[Rows, Array]:
-    """Constraints linearised at s, of length about one, and a last row that keeps off failures; their lengths [B, C].
+    """Constraints linearised at s [B, D] as rows [B, C + 1] of length about one, and their lengths [B, C].
 
-    value [B, 1 + C] and slopes [B, 1 + C, D] are those at s.
+    value [B, 1 + C] and slopes [B, 1 + C, D] are those at s; low and high [B, C] the limits in units of `by`. The last
+    row keeps off failures. Prices are the weights, between MIN_ROW_PRICE and MAX_ROW_PRICE.
     """
     xp = namespace(s)
     matrix = slopes[:, 1:, :] / by.c[..., None]

@@ -36,7 +36,7 @@ USUAL_SIZES = Sizes()
 
 
 def find_capacity(budget: int, count: int, batch: int) -> int:
-    """Points that an archive of `count` first ones keeps."""
+    """Points that an archive of `count` first ones keeps, all of the budget up to ARCHIVE_CAPACITY or so."""
     return min(count + budget, max(ARCHIVE_CAPACITY, 2 * count, count + batch))
 
 
@@ -75,7 +75,11 @@ class TrState:
         with_strategy: bool,
         sizes: Sizes = USUAL_SIZES,
     ) -> TrState:
-        """From the first points x [B, n, D], radius [B or 1, D] around them; `batch` points at a time follow."""
+        """The state after the first points x [B, n, D] and their evaluation, with radii [B or 1, D] around them.
+
+        `batch` points at a time follow. Nothing is fitted yet: the centre is the first point, models are 0. sizes are
+        what large problems change. The task's noise and tolerances are asked for; nothing is drawn.
+        """
         xp, (runs, count, dim) = namespace(x), x.shape
         widest = largest(radius)
         none = xp.zeros_like(x[:, 0, 0])
@@ -117,19 +121,22 @@ class TrState:
         return ev if self.working is None else self.working.reduce(ev)
 
     def keep_and_reduce(self, ev: Evaluation) -> Evaluation:
-        """The same, of points that are added to the archive next: the working set keeps all of their values."""
+        """The evaluation as the search sees it, of points that are added to the archive next.
+
+        The working set, if there is one, keeps all of their values: call it once for each answer.
+        """
         if self.working is not None:
             self.working.keep(ev, self.archive, self.region.centre)
         return self.reduce(ev)
 
     def count_points(self, points: int) -> None:
-        """Note that so many more points were told."""
+        """Count so many more points as told, on the host and where the runs are."""
         self.told_array = self.told_array + points
         self.told += points
 
 
 def _farthest_reach(task: Task, like: Array) -> Array:
-    """How far a region may go along each variable, [1, D].
+    """How far a region may go along each variable, [1, D] in the type of like; inf: without limit.
 
     Beside variables without a bound, whose regions may become huge, one with bounds has all of its range and no more.
     """

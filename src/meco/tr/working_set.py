@@ -86,7 +86,10 @@ class WorkingSet:
         return np.max(close, axis=-1, keepdims=True)
 
     def keep(self, ev: Evaluation, archive: PointArchive, centre: Array) -> None:
-        """Remember all values of points that are added to the archive next, with these centres [B, D]."""
+        """Remember all values of points that are added to the archive next, in the rows they will have.
+
+        ev [B, k] has all constraints; centres [B, D] are those that archive.add() will be given.
+        """
         rows = rows_to_fill(archive, centre, ev.f.shape[1])
         np.put_along_axis(self.values, rows[..., None], values_of(ev), axis=1)
 

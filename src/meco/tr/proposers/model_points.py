@@ -50,9 +50,11 @@ class ModelPoints:
         self.categories = make_category_moves(task, lattice)  # None without categories
 
     def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
-        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again.
+        """The points of an iteration [B, k, D] and their sources [B, k], the step or what replaces it first.
 
-        It draws one block of numbers, whatever it needs of them: the order of draws is part of a seed's search.
+        k is given.batch. Changes state.region: its next source, a radius that shrinks where a step was evaluated
+        before, a run that starts again. It draws one block of numbers, whatever it needs of them: the order of draws is
+        part of a seed's search.
         """
         local, sub, step, foreseen, batch = given.local, given.sub, given.step, given.foreseen, given.batch
         xp, u = namespace(step.s), self.task.rng.uniform(max(GEOMETRY_TRIES, batch) + 1, self.task.dim)
@@ -98,14 +100,14 @@ class ModelPoints:
         return self.task.range is None and self.categories is None and given.failures is None
 
     def _point_of_step(self, state: TrState, s: Array) -> Array:
-        """The point of a step s [B, D], in the cube and on the lattice."""
+        """The point [B, D] of a step s [B, D] in radii, within the walls and on the lattice."""
         x, (low, high) = state.region.centre + state.region.reach * s, self.task.walls
         return snap_to(self.lattice, namespace(x).clip(x, min=low, max=high)[:, None, :])[:, 0, :]
 
     def _move_by_one(
         self, state: TrState, x: Array, sub: Subproblem, weights: Weights, stuck: Array
     ) -> tuple[Array, Array]:
-        """Steps x [B, D] to evaluated points become the best new neighbour; runs without one are stuck [B]."""
+        """Steps x [B, D] to evaluated points become the best new neighbour; runs without one are stuck [B], too."""
         assert self.lattice is not None
         xp, region = namespace(x), state.region
         repeated = is_repeated(state.archive, x) & (region.next_source == PointSource.STEP) & self.lattice.some
@@ -116,7 +118,11 @@ class ModelPoints:
         return xp.where((repeated & some)[:, None], found, x), stuck | (repeated & ~some)
 
     def _begin_restart(self, state: TrState, restart: Array, u: Array, controls: ControlValues) -> Array:
-        """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
+        """Points [B, D] to start again from, by numbers u [B, D] in (0, 1), in the runs where restart [B] holds.
+
+        There models, radius, errors and multipliers of state.region begin anew, and the restart is counted. Where
+        something failed, the point is one that is hardly likelier to fail than the safest.
+        """
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
         if state.archive.some_failed:
@@ -161,9 +167,10 @@ def find_least_known(
     needed: Array,
     failures: FailureModel | None = None,
 ) -> Array:
-    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D].
+    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D] in radii.
 
-    Only some runs need them [B]: NumPy makes no others, and gives those zeros.
+    Only some runs need them [B]: NumPy makes no others, and gives those zeros. Steps that are likely to fail are
+    shortened, where failures are modelled.
     """
     xp, fit = namespace(u), local.fit
     tries = xp.minimum(xp.maximum(2.0 * u - 1.0, sub.low[:, None, :]), sub.high[:, None, :])
@@ -178,12 +185,13 @@ def find_least_known(
 
 
 def _select_least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
+    """The `count` of steps tries [B, n, D] of largest variance, unit [B, 1, 1] times the fit's units: [B, count, D]."""
     order = namespace(tries).argsort(-variance(fit, tries * unit), axis=-1, stable=True)
     return rows(tries, order[:, :count])
 
 
 def _is_among(s: Array, made: list[Array]) -> Array:
-    """Whether a step s [B, D] is as good as one that was made: [B, 1]."""
+    """Whether a step s [B, D] is within SAME_POINT_RADII of one that was made, [B, D] each: [B, 1]."""
     xp = namespace(s)
     apart = [xp.max(xp.abs(s - other), axis=-1, keepdims=True) for other in made]
     return xp.min(xp.concat(apart, axis=-1), axis=-1, keepdims=True) < SAME_POINT_RADII
@@ -197,9 +205,10 @@ def restart_point(
     spacing: Array | float = 0.0,
     walls: tuple[Any, Any] = (0.0, 1.0),
 ) -> Array:
-    """A point near the one of least merit, anywhere in the unit cube if all have failed; u [B, D] in (0, 1).
+    """A point [B, D] within a distance [B] of the one of least merit, by numbers u [B, D] in (0, 1).
 
-    Integer variables may move by one value, spacing [B, D], however far apart two values are.
+    Anywhere in the cube if all have failed. Integer variables may move by one value, spacing [B, D], however far apart
+    two values are; walls are numbers or [D].
     """
     xp = namespace(u)
     chosen = best(MERIT.values(archive.evaluation(), region.weights).last_where(archive.failed))[:, None]
@@ -210,7 +219,7 @@ def restart_point(
 
 
 def further_step(sub: Subproblem, region: Region, number: int) -> Array:
-    """Another step of the same models, in a smaller or larger box or under another theta: [B, D]."""
+    """Another step [B, D] of the same models, in another box or under another theta, by BATCH_VARIANTS[number]."""
     share, theta = BATCH_VARIANTS[number % len(BATCH_VARIANTS)]
     xp = namespace(region.delta)
     low = xp.maximum(sub.low, xp.zeros_like(sub.low) - share)

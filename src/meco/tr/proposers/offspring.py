@@ -29,7 +29,7 @@ class Draws(NamedTuple):
     fresh: Array
 
     def of_point(self, k: int) -> Draws:
-        """Of one of the points."""
+        """The draws of point k alone: [B, 1, D]."""
         return Draws(self.z[:, k : k + 1, :], self.d[:, k : k + 1, :], self.fresh)
 
 
@@ -52,10 +52,11 @@ class Offspring:
     def replace_points(
         self, state: TrState, x: Array, source: Array, share: Array, failures: FailureModel | None = None
     ) -> tuple[Array, Array, Draws]:
-        """Points x [B, k, D] and their sources [B, k], a share [B] of them replaced; a restart is not put off.
+        """Points x [B, k, D] and sources [B, k], a share [B] of them replaced by offspring, and their draws.
 
-        Offspring that are likely to fail replace none.
-        It draws the same blocks in every iteration, after the models' points: part of a seed's search.
+        A restart is not put off, offspring that are likely to fail or were evaluated replace none. It draws the same
+        blocks in every iteration, after the models' points: part of a seed's search. Without a box it may recentre the
+        strategy.
         """
         assert state.strategy is not None
         xp, (_, count, dim) = namespace(x), x.shape
@@ -74,7 +75,11 @@ class Offspring:
         return xp.where(use[..., None], born, x), xp.where(use, PointSource.OFFSPRING, source), draws
 
     def _follow_models(self, state: TrState, source: Array, fresh: Array) -> Array:
-        """Without a box the strategy searches where the models ended first; fresh [B, D] moved to where they are."""
+        """fresh [B, D] in (0, 1), moved to around the models' centre along variables without bounds: [B, D].
+
+        It is where the strategy starts again. At the first restart of a run its mean is moved there, too: it searches
+        where the models ended first.
+        """
         assert state.strategy is not None
         assert self.task.range is not None
         region, infinite = state.region, self.task.range.infinite
@@ -84,7 +89,10 @@ class Offspring:
         return xp.clip(xp.where(infinite, region.centre + fresh - 0.5, fresh), min=low, max=high)
 
     def learn(self, state: TrState, draws: Draws, source: Array, ev: Evaluation) -> None:
-        """From the answers [B, k] to the points of these sources [B, k]; generations are ranked by the merit."""
+        """Let the strategy learn from the answers [B, k] to points of these sources [B, k]; of offspring alone.
+
+        Generations are ranked by the merit, failed ones last.
+        """
         assert state.strategy is not None
 
         def key(y: Array, failed: Array) -> Key:

@@ -50,7 +50,7 @@ def balance_weights(weights: Weights, ev: Evaluation) -> Weights:
 
 
 def fold_between(y: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Reflect coordinates [..., D] at the walls that there are; -inf and inf are none."""
+    """Coordinates y [..., D] reflected at walls low, high [D], however far they go; -inf and inf are no walls."""
     both, below, above = np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)
     least, most = np.where(below, low, 0.0), np.where(above, high, 0.0)
     width = np.where(both & (most > least), most - least, 1.0)
@@ -64,6 +64,7 @@ class Strategy:
     remembers = ("distribution", "pending")
 
     def __init__(self, mean: Array, functions: int, walls: tuple[Any, Any] = (0.0, 1.0)) -> None:
+        """Begin around a mean [B, D] with F functions, 1 + C; walls are numbers, or [D] where some are infinite."""
         xp, (runs, dim), self.walls = namespace(mean), mean.shape, walls
         self.size = native_size(dim)
         self.parameters = StrategyParameters.of(dim, self.size // 2)
@@ -85,16 +86,16 @@ class Strategy:
         return (fold(x) if isinstance(low, float) else fold_between(x, low, high)), d
 
     def recentre(self, runs: Array, mean: Array, which: Array) -> None:
-        """Search elsewhere along some variables [D] of some runs [B]: around mean [B, D]."""
+        """Move the mean of the distribution to mean [B, D], along the variables which [D] of the runs [B]."""
         xp, now = namespace(mean), self.distribution
         self.distribution = now._replace(mean=xp.where(runs[:, None] & which, mean, now.mean))
 
     def learn(
         self, used: Array, z: Array, d: Array, y: Array, failed: Array, key: Callable[[Array, Array], Key], fresh: Array
     ) -> None:
-        """One offspring z, d [B, D] with values y [B, F] of the runs that used it [B].
+        """Take one offspring z, d [B, D] with values y [B, F], failed or not [B], into runs that used it [B].
 
-        A complete generation moves the distribution; key(y, failed) ranks it. fresh [B, D] is where a
+        A complete generation moves the distribution and is begun anew; key(y, failed) ranks it. fresh [B, D] is where a
         run that can learn nothing more starts again.
         """
         xp, pending = namespace(y), self.pending
@@ -115,7 +116,10 @@ class Strategy:
         self.pending = pending
 
     def _adapt(self, pending: PendingGeneration, full: Array, key: Key, fresh: Array) -> None:
-        """Let the distribution learn from a generation, ranked by its key, in the runs whose generation is full [B]."""
+        """Move the distribution by a generation, ranked by its key, in the runs whose generation is full [B].
+
+        One that can learn nothing more starts again at fresh [B, D].
+        """
         xp, par, now = namespace(fresh), self.parameters, self.distribution
         parents = order(key)[:, : par.mu]
         weight = parent_weights(par.weights.on(fresh)["w"], ~rows(pending.failed, parents))
