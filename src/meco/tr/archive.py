@@ -77,7 +77,7 @@ class PointArchive:
         self.advance_count(count)
 
     def advance_count(self, count: int) -> None:
-        """What the host knows of points that were added, by add() or by a device that repeats it."""
+        """Count points that were added, by add() or by a device that repeats it; up to the capacity."""
         self.count = min(self.count + count, self.capacity)
 
     def has_room(self, count: int) -> bool:

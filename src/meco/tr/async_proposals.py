@@ -98,7 +98,7 @@ class AsyncProposals:
         return ticket
 
     def ticket(self, x: np.ndarray) -> Ticket:
-        """Of a point [D] that an earlier session proposed."""
+        """A ticket for a point x [D] that an earlier session proposed; it does not count as outstanding."""
         return Ticket(x)
 
     def give_out(self, x: np.ndarray) -> Ticket:

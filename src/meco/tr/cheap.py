@@ -38,6 +38,7 @@ class CheapStep:
     """Cheap constraints for the points of an iteration. It calls them, and remembers slopes at the last centre."""
 
     def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        """For a task with cheap constraints and its lattice, if it has one; nothing is called yet."""
         assert task.cheap is not None
         self.task, self.lattice, self.limits = task, lattice, task.cheap
         self.inside: CheapSet = task.cheap.inside

@@ -22,7 +22,7 @@ class Lattice:
     """The values that integer variables can take, for the runs of a task."""
 
     def __init__(self, task: Task) -> None:
-        """Of a task with integer variables; categories have no spacing here: they are exchanged, not moved by one."""
+        """Make the lattice of a task with integer variables; categories, which are exchanged, have no spacing here."""
         xp = namespace(task.lower)
         self.integer = task.integer  # [B or 1, 1, D]
         self.walls = task.walls

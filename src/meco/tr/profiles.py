@@ -76,13 +76,16 @@ CONTROL_GROUPS = {
 
 
 def complete_profiles(differences: Mapping[str, Mapping[str, float]] = DIFFERENCES) -> Profiles:
-    """Profiles with a value for every control: the default's where nothing is said."""
+    """Profiles by name, with a value for every control: the default's where the differences say nothing."""
     default = {control.name: control.default for control in TR_CONTROLS}
     return {name: default | dict(values) for name, values in differences.items()}
 
 
 def without_groups(groups: Collection[str]) -> Profiles:
-    """The dictionary with some groups of controls at their defaults, each profile once; unknown groups are refused."""
+    """The shipped profiles with some groups of controls at their defaults; of those that are then equal, the first.
+
+    UnknownName for a group that CONTROL_GROUPS does not have; of no groups all profiles as they are.
+    """
     for group in groups:
         if group not in CONTROL_GROUPS:
             raise UnknownName("group of controls", group, CONTROL_GROUPS)

@@ -44,7 +44,10 @@ def make_meco_tr(
 
 
 def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
-    """TR-ES with a policy: a decision every fiftieth of the budget, but not more often than its strategy learns."""
+    """TR-ES of a task that a policy steers, options going to the engine.
+
+    It decides every fiftieth of the budget, but not more often than the strategy learns.
+    """
     engine, controls = make_tr_es(task, **options), policy.controls or SEARCH_CONTROLS
     return Controlled(engine, policy, SEARCH_FEATURES, controls, DECISIONS, min_interval=native_size(task.dim))
 

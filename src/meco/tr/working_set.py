@@ -43,9 +43,10 @@ class WorkingSet:
     remembers = ("index", "scale", "values")
 
     def __init__(self, dim: int, ev: Evaluation, tolerance: Array, capacity: int) -> None:
-        """From the first answers, tolerances [B or 1, C], and how many points the archive may hold.
+        """Choose the working set by the first answers ev [B, n], with tolerances [B or 1, C] of all constraints.
 
-        K is 4 D + 19 less the equalities, at least LEAST_WORKING. Failed answers tell nothing.
+        capacity is how many points the archive may hold. K is 4 D + 19 less the equalities, at least LEAST_WORKING.
+        Failed answers tell nothing.
         """
         runs, count, self.n_ineq = ev.g.shape
         size = max(LEAST_WORKING, max_critical(dim) - 1 - ev.h.shape[-1])

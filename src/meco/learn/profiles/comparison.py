@@ -33,15 +33,15 @@ class ProfileComparison:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Mean quantile of each way."""
+        """The mean quantile of each way over all problems, by name."""
         return dict(zip(self.names, self.quantiles.mean(axis=0).tolist()))
 
     def lead(self, name: str, other: str) -> np.ndarray:
-        """Quantile of one less that of another, on each problem: [N]."""
+        """Quantiles of one way less those of another, on each problem: [N]; ValueError for an unknown name."""
         return self.quantiles[:, self.names.index(name)] - self.quantiles[:, self.names.index(other)]
 
     def lead_error(self, name: str, other: str) -> float:
-        """Standard error of the mean lead."""
+        """Standard error of the mean lead of one way over another, over problems."""
         return float(self.lead(name, other).std() / np.sqrt(len(self.problems)))
 
 
@@ -83,7 +83,10 @@ def compare_profiles(
 
 
 def _mean_quantiles(outcomes: np.ndarray, profiles: int) -> np.ndarray:
-    """Means over seeds of outcomes [3, K, S] of one problem among those of the profiles: [K]."""
+    """Mean quantiles [K] over seeds of the outcomes [3, K, S] of one problem, among those of the profiles.
+
+    Profiles are the first ways. The three are f, nu and whether feasible; quantiles are at most 1.
+    """
     ways, seeds = outcomes.shape[1:]
     every = Outcomes(outcomes[0].ravel(), outcomes[1].ravel(), outcomes[2].ravel() > 0)
     references = Outcomes(*(part[: profiles * seeds] for part in every))

@@ -20,7 +20,11 @@ TARGET_EVERY = 50  # steps after which the target follows
 def fit_deep_q(
     courses: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], profiles: int, settings: FitSettings
 ) -> Weights:
-    """A network of Q(s, a), the default's subtracted, from courses: states [T, B, F], profiles [T, B], rewards [B]."""
+    """The weights of a network of Q(s, a) less that of the default, after settings.steps steps of Double DQN.
+
+    Courses are states [T, B, F], profiles taken [T, B] and final rewards [B] each; profiles below 0 are left out.
+    Columns are the profiles; unseen features have no weights. Equal settings give equal networks.
+    """
     s, action, reward, follows = _list_transitions(courses)
     seen = np.isin(np.arange(s.shape[1]), settings.unseen, invert=True)
     s, follows = s * seen, follows * seen
@@ -47,7 +51,10 @@ def fit_deep_q(
 def _list_transitions(
     courses: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """States [N, F], profiles [N], rewards [N], nan before the last decision, and the states that follow [N, F]."""
+    """States [N, F], profiles [N], rewards [N] and following states [N, F] of all decisions of courses with a profile.
+
+    Rewards are nan before the last decision of a run, which is followed by its own state.
+    """
     parts = []
     for course, taken, reward in courses:
         later = np.concatenate([course[1:], course[-1:]])

@@ -34,7 +34,7 @@ def quantile_rewards(final: Outcomes, problem: np.ndarray, references: dict[int,
 
 
 def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.ndarray:
-    """Decrease of f + nu of runs [B], as a share of f + nu at the centre of the box, in [-1, 1].
+    """Decrease of f + nu of runs [B] on their problems, as a share of f + nu at the centre of the box, in [-1, 1]: [B].
 
     The paper's training gain (score_reward in learn/paper/reward.py) with two differences: it is taken of the best
     point feasibility first, and from the centre of the box on, the first point of every search here. nan gives -1.
@@ -47,6 +47,6 @@ def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.nd
 
 
 def _centre_score(problem: BudgetedProblem) -> float:
-    """f + nu at the centre of the box."""
+    """f + nu at the centre of the box of a problem; evaluates it once."""
     ev = Evaluator.on([problem.problem], 1, 1).evaluate(np.full((1, 1, problem.dim), 0.5))
     return float(ev.f[0, 0] + ev.nu[0, 0])

@@ -90,7 +90,7 @@ class PlannedSearch(ProfileSearch):
     """A search that follows its plan, and keeps the states at the switches."""
 
     def __init__(self, engine: TrustRegion, batch: RolloutBatch) -> None:
-        """Makes the first decision."""
+        """Take an engine and the batch whose plan it follows; makes the first decision."""
         self.plan, self._batch = batch.plan, batch
         self._grid, self._places = _join_dictionaries(batch)
         self.states: Array | None = None  # [B, F] at the switches so far
@@ -99,7 +99,11 @@ class PlannedSearch(ProfileSearch):
         super().__init__(engine, Policy())
 
     def choose(self, s: Array, u: Array, due: Array | None) -> dict[str, Array]:
-        """What the plan says, in states s [B, F]; keeps those at switches."""
+        """Controls by name, [B] each, that the plan says in states s [B, F]; u [B, 2] are the numbers of a decision.
+
+        due [B] are the runs that decide, None: all. Keeps states at switches, and of decisions of all runs what was
+        taken.
+        """
         xp = namespace(s)
         if self.states is None:
             self.plan = RolloutPlan(*(asarray_like(each, s) for each in self.plan))
@@ -124,7 +128,7 @@ class PlannedSearch(ProfileSearch):
 
 
 def _join_dictionaries(batch: RolloutBatch) -> tuple[ControlSet, list[Any]]:
-    """The profiles of a batch and those that its policies bring besides, and where those of each policy are."""
+    """All profiles of a batch, those that policies bring besides last, and the places [A] of each policy's own."""
     rows = list(profile_controls(batch.profiles).grid)
     places = []
     for policy in batch.policies:
@@ -135,7 +139,7 @@ def _join_dictionaries(batch: RolloutBatch) -> tuple[ControlSet, list[Any]]:
 
 
 def run_rollouts(batch: RolloutBatch) -> RolloutResult:
-    """What the runs of a batch end with, and what they saw."""
+    """The final outcomes of the runs of a batch, the states that they saw and the profiles that they held."""
 
     def make_search(task: Task) -> PlannedSearch:
         return PlannedSearch(TrustRegion(task), batch)
@@ -166,7 +170,10 @@ class PlannedResults(NamedTuple):
 
 
 def join_runs(parts: Sequence[PlannedRuns]) -> tuple[PlannedRuns, list[np.ndarray]]:
-    """All of them as one, with every profile once and all policies; and where the profiles of each part are in it."""
+    """All parts as one, with every profile once and all policies, and the places [A] of each part's profiles in it.
+
+    Runs keep their order. every_state is that of the first part.
+    """
     profiles: Profiles = {}
     policies: tuple[Policy, ...] = ()
     before, held, places = [], [], []
@@ -239,7 +246,10 @@ def run_together(
 def _run_joined(
     parts: Sequence[PlannedRuns], folder: Path, call: Map, stop: Callable[[], bool], device: str, width: int
 ) -> list[PlannedResults] | None:
-    """As run_together(), of parts that want the same."""
+    """Results of parts that all want, or do not want, every state; None where stop() ended it.
+
+    Batches are stored in the folder, and read from there where they are; call maps them, width is the most runs of one.
+    """
     joined, places = join_runs(parts)
     batches = make_batches(joined, device, width)
     results = run_stored([batch for _, batch in batches], folder, call, stop)
@@ -284,7 +294,7 @@ def run_stored(
 
 
 def run_and_store(job: tuple[RolloutBatch, Path]) -> None:
-    """Run a batch and write its result to a path."""
+    """Run a batch and write its result to a path, given as one pair; frees the device's memory afterwards."""
     batch, path = job
     result = run_rollouts(batch)
     write_checkpoint(
@@ -297,7 +307,7 @@ def run_and_store(job: tuple[RolloutBatch, Path]) -> None:
 
 
 def read_result(path: Path) -> RolloutResult:
-    """What run_and_store() wrote."""
+    """The result of a batch from the file that run_and_store() wrote."""
     arrays, _ = read_checkpoint(path)
     final = Outcomes(*(arrays[name] for name in Outcomes._fields))
     return RolloutResult(final, arrays["states"], arrays["course"], arrays["taken"])
@@ -305,7 +315,7 @@ def read_result(path: Path) -> RolloutResult:
 
 @lru_cache(maxsize=1)
 def _digest_sources() -> list[str]:
-    """Of the engine, and of what draws problems and follows plans."""
+    """Digests of the sources of the engine, and of what draws problems and follows plans."""
     return [engine_digest(), source_digest(SOURCES, ["meco.problems"])]
 
 
@@ -316,7 +326,7 @@ def digest_batch(batch: RolloutBatch) -> str:
 
 
 def digest_runs(runs: PlannedRuns, also: Sequence[str] = ()) -> str:
-    """A hash of what is planned, and of what else there is to say."""
+    """A hash of what is planned, policies and profiles by value, and of further text: 32 hexadecimal digits."""
     plain = [[list(p) for p in runs.problems], runs.seeds, runs.profiles, runs.every_state, list(also)]
     digest = hashlib.sha256(json.dumps(plain).encode())
     for part in runs.plan:
@@ -330,10 +340,10 @@ def digest_runs(runs: PlannedRuns, also: Sequence[str] = ()) -> str:
 
 
 def draw_plan(rng: np.random.Generator, runs: int, profiles: int, follows: bool) -> RolloutPlan:
-    """A random plan of runs that follow the policy, where there is one; the order of draws is part of a training.
+    """A random plan of so many runs; where these may follow a policy, seven of ten do until the switch.
 
-    The default, profile 0, is held twice as often as each other one: every other is compared with it. Most switches
-    are early, where most is left to gain, and one in five is at the start.
+    The default, profile 0, is held twice as often as each other one: every other is compared with it. Most switches are
+    early, where most is left to gain, and one in five is at the start. The order of draws is part of a training.
     """
     profile = np.maximum(rng.integers(profiles + 1, size=runs) - 1, 0)
     others = np.where(rng.random(runs) < 0.5, 0, rng.integers(profiles, size=runs))

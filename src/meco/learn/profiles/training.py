@@ -91,12 +91,12 @@ class ProfileConfig(Settings):
         read_layout(self.layout)
 
     def leave_out_slow(self, problems: Sequence[BudgetedProblem]) -> list[BudgetedProblem]:
-        """The problems without those that fail and have a large budget."""
+        """The problems without those that may fail and have a budget above failing_budget."""
         return [p for p in problems if p.budget <= self.failing_budget or p.problem.finite]
 
     @property
     def fit_settings(self) -> FitSettings:
-        """Those of a fit."""
+        """The settings of a fit of this training, with the indices of unseen features."""
         unseen = [PROFILE_FEATURE_NAMES.index(name) for group in self.unseen for name in FEATURE_GROUPS[group]]
         return FitSettings(self.hidden, self.steps, seed=self.seed, unseen=tuple(unseen))
 
@@ -120,7 +120,7 @@ class FitJob(NamedTuple):
 
 
 def run_fit(job: FitJob) -> WorthFit:
-    """The network of a job."""
+    """The network of a job: by Double DQN where it has courses, else by regression on its samples."""
     if job.courses:
         return WorthFit(fit_deep_q(job.courses, job.profiles, job.settings), {"courses": len(job.courses)})
     return fit_worth(job.samples, job.profiles, job.settings)
@@ -146,7 +146,7 @@ class ProfileTraining:
         self.references: dict[int, Outcomes] = {}  # outcomes of the first round, by problem
 
     def plan_round(self) -> PlannedRuns:
-        """The runs of the next round: equal settings and equal fits so far give equal runs."""
+        """The runs of the next round: equal settings and equal fits so far give equal runs. Changes nothing."""
         c, followed = self.config, self._followed()
         rng = np.random.default_rng([c.seed, len(self.fits)])
         number = self._number_problems()
@@ -156,7 +156,7 @@ class ProfileTraining:
         return PlannedRuns(problems, seeds, plan, self.profiles, followed, c.learner == "deep-q")
 
     def _number_problems(self) -> np.ndarray:
-        """The problem of each run of a round."""
+        """The index of the problem of each run of a round: [N], each problem config.runs times."""
         return np.repeat(np.arange(len(self.problems)), self.config.runs)
 
     def _followed(self) -> tuple[Policy, ...]:
@@ -166,7 +166,7 @@ class ProfileTraining:
         return (RandomPolicy(),) if self.config.learner == "deep-q" else ()
 
     def _draw_plan(self, rng: np.random.Generator, runs: int, follows: bool) -> RolloutPlan:
-        """What each run does; those of deep-q never switch: they follow the policy, or chance."""
+        """A random plan of so many runs; those of deep-q never switch: they follow the policy, or chance."""
         plan = draw_plan(rng, runs, len(self.profiles), follows)
         if self.config.learner == "rollouts":
             return plan
@@ -174,7 +174,7 @@ class ProfileTraining:
         return plan._replace(before=chance + np.zeros(runs), switch=np.full(runs, NEVER))
 
     def learn(self, plan: RolloutPlan, results: PlannedResults) -> None:
-        """Add what the runs of a round tell."""
+        """Add what the runs of a round tell to samples, and for deep-q to courses; the first sets the references."""
         number = self._number_problems()
         if self.config.reward == "score":
             reward = score_rewards(results.final, [self.problems[i] for i in number])
@@ -187,12 +187,12 @@ class ProfileTraining:
             self.courses += [(course, taken, reward[rows]) for rows, course, taken in results.courses]
 
     def plan_fit(self) -> FitJob:
-        """The fit of the next network to all that is known."""
+        """The fit of the next network to all samples and courses so far, of one round at least."""
         whole = WorthSamples(*(np.concatenate(parts) for parts in zip(*self.samples)))
         return FitJob(whole, self.courses, len(self.profiles), self.config.fit_settings)
 
     def keep(self, fit: WorthFit) -> None:
-        """Add a fit, whose policy the next round follows."""
+        """Add a fit, whose policy the next round follows, and report its quality in one line."""
         self.fits.append(fit)
         told = ", ".join(f"{k} {v:.4g}" for k, v in fit.quality.items())
         self.report(f"{self.config.name}, round {len(self.fits)}: {told}")
@@ -203,19 +203,19 @@ class ProfileTraining:
         return {f"threshold {t:g}": ProfileChoice(with_threshold(last, t), metadata) for t in THRESHOLDS}
 
     def grow_tree(self, weights: Weights) -> FittedTree:
-        """A tree for a network, of the states at the switches of the last round, or of the courses."""
+        """A tree for a network's values, of the states at the switches of the last round, or of all courses."""
         s = self.samples[-1].s
         if self.courses:
             s = np.concatenate([course.reshape(-1, course.shape[-1]) for course, _, _ in self.courses]).astype(float)
         return fit_tree(s, q_values(weights, s))
 
     def _policy_metadata(self) -> dict[str, Any]:
-        """What a policy needs to act."""
+        """The entries of a policy's metadata without which it cannot act: features, controls, profiles."""
         return {"features": PROFILE_FEATURES, "controls": PROFILE_CONTROLS, "profiles": self.profiles}
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """What the policy file says of the policy and its training."""
+        """The entries that a policy file has of the policy and its training, by name; made once."""
         names = {"train": self.problems, "choose": self.choose_problems}
         return {
             **self._policy_metadata(),
@@ -263,7 +263,10 @@ def train_profiles(
 
 
 def _make_round(trainings: Sequence[ProfileTraining], together: Callable[..., Any], call: Map) -> bool:
-    """One round of all trainings; equal runs are made once. False where it was stopped."""
+    """Make one round of all trainings: run what they plan, equal runs once, learn, and fit; False where stopped.
+
+    together(runs) gives the results of planned runs, call maps fits to processes.
+    """
     planned = [training.plan_round() for training in trainings]
     digests = [digest_runs(runs) for runs in planned]
     distinct = dict(zip(digests, planned))
@@ -281,7 +284,10 @@ def _make_round(trainings: Sequence[ProfileTraining], together: Callable[..., An
 def _choose(
     trainings: Sequence[ProfileTraining], folder: Path, call: Map, stop: Callable[[], bool]
 ) -> ProfileComparison | None:
-    """All candidates beside every profile of the whole dictionary, on the choose families."""
+    """The comparison of all candidates with every profile of the whole dictionary, on the choose families of the first.
+
+    None where stop() ended it; runs are stored in the folder.
+    """
     first, c = trainings[0], trainings[0].config
     candidates = {
         f"{training.config.name}, {name}": policy

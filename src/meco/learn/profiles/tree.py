@@ -36,7 +36,7 @@ class FittedTree(NamedTuple):
 
 
 def fit_tree(s: np.ndarray, values: np.ndarray) -> FittedTree:
-    """A tree for a policy that values profiles so [N, A] in states s [N, F]."""
+    """A tree for a policy that gives profiles values [N, A] in states s [N, F]; a leaf without states takes 0."""
     node = np.zeros(len(s), dtype=int)
     questions: list[Question | None] = []
     for number in range(2**TREE_DEPTH - 1):
@@ -57,7 +57,10 @@ def fit_tree(s: np.ndarray, values: np.ndarray) -> FittedTree:
 
 
 def _ask(s: np.ndarray, values: np.ndarray, least: float) -> Question | None:
-    """The question after which two profiles are worth most in states s [n, F]; None where no question helps."""
+    """The question after which two profiles are worth most in states s [n, F] with values [n, A].
+
+    None where no question with `least` states on either side helps.
+    """
     if len(s) < 2 * least:
         return None
     most, best = values.sum(axis=0).max() + 1e-12 * len(s), None
@@ -75,7 +78,7 @@ def _ask(s: np.ndarray, values: np.ndarray, least: float) -> Question | None:
 
 
 def tree_weights(tree: FittedTree, features: int, profiles: int) -> Weights:
-    """The tree as a policy file keeps it: see ProfileTree in policies/policy.py."""
+    """The tree as a policy file keeps it, over so many features and profiles, for ProfileTree in policies/policy.py."""
     count = 2**TREE_DEPTH
     w1, b1, w2 = np.zeros((features, count)), np.full(count, -1.0), np.zeros((count, profiles))
     for number, question in enumerate(tree.questions):
@@ -89,6 +92,7 @@ def describe_tree(tree: FittedTree, features: Sequence[str], profiles: Sequence[
     """The tree in words, a line for each question and each leaf; a question whose answers agree is left out."""
 
     def describe_node(number: int, indent: str) -> list[str]:
+        """Lines of node `number` and all below it, the leaves numbered after the seven questions."""
         inner = 2**TREE_DEPTH - 1
         if number >= inner:
             leaf = number - inner

@@ -30,7 +30,7 @@ class WorthSamples(NamedTuple):
     family: np.ndarray
 
     def only(self, rows: np.ndarray) -> WorthSamples:
-        """Some of them."""
+        """The samples of some rows, a mask [N] or indices [n]."""
         return WorthSamples(*(part[rows] for part in self))
 
 
@@ -55,7 +55,12 @@ class WorthFit(NamedTuple):
 
 
 def fit_worth(samples: WorthSamples, profiles: int, settings: FitSettings) -> WorthFit:
-    """Fit on three of four parts of the families to find how many steps are best, then on all with as many."""
+    """Fit A of (1) to samples of so many profiles, with as many steps as are best on families left out.
+
+    These are found on three of four parts of the families, then it is fitted on all. Unseen features have no weights.
+    quality has numbers of samples and steps, the error with and without the network, and the gain, on families left
+    out.
+    """
     seen = np.isin(np.arange(samples.s.shape[1]), settings.unseen, invert=True)
     samples = samples._replace(s=samples.s * seen)
     rng = np.random.default_rng([settings.seed, 1])
@@ -81,14 +86,14 @@ def fit_worth(samples: WorthSamples, profiles: int, settings: FitSettings) -> Wo
 
 
 def with_threshold(weights: Weights, threshold: float) -> Weights:
-    """The network of A in which the default is worth a threshold: others are taken only above it."""
+    """A copy of the network of A in which the default is worth a threshold: others are taken only above it."""
     b2 = weights.b2.copy()
     b2[0] += threshold
     return weights._replace(b2=b2)
 
 
 def _advantage(weights: Weights) -> Weights:
-    """The outputs of A alone."""
+    """The weights of the outputs of A alone, without that of V, the first."""
     return weights._replace(w2=weights.w2[:, 1:], b2=weights.b2[1:])
 
 
@@ -96,11 +101,12 @@ class Stepper:
     """Adam with decaying weights (Loshchilov and Hutter 2019), and the weights averaged over steps."""
 
     def __init__(self, first: Weights, settings: FitSettings) -> None:
+        """Begin at weights, with no momentum."""
         self.weights, self.average, self.settings, self.steps = first, first, settings, 0
         self._mean = self._square = Weights(*(0.0 * part for part in first))
 
     def take(self, gradient: Weights) -> None:
-        """One step against a gradient."""
+        """Take one step against a gradient: changes weights, average, moments and the number of steps."""
         self.steps += 1
         rate, (slow, slower) = self.settings.rate, MOMENTS
         self._mean = _mix(self._mean, gradient, slow)
@@ -114,12 +120,15 @@ class Stepper:
 
 
 def _mix(old: Weights, new: Weights, share: float) -> Weights:
-    """A share of the old, the rest of the new."""
+    """`share` of the old weights and the rest of the new ones."""
     return Weights(*(share * before + (1.0 - share) * now for before, now in zip(old, new)))
 
 
 def _descend(samples: WorthSamples, profiles: int, settings: FitSettings, steps: int) -> list[Weights]:
-    """Averaged weights of V and A at first, where every profile is worth as much, and after every check."""
+    """Averaged weights of V and A at first, where every profile is worth as much, and after every check.
+
+    The last are those after `steps` steps. Equal samples and settings give equal weights.
+    """
     rng = np.random.default_rng([settings.seed, 0])
     first = draw_weights(rng, NetworkShape(samples.s.shape[1], settings.hidden, 1 + profiles))
     b2 = np.zeros(1 + profiles)
@@ -135,7 +144,7 @@ def _descend(samples: WorthSamples, profiles: int, settings: FitSettings, steps:
 
 
 def _gradient(w: Weights, samples: WorthSamples) -> Weights:
-    """Of half the mean square error."""
+    """The gradient, by the weights, of half the mean square error of V + A on samples."""
     rows, column = np.arange(len(samples.s)), 1 + samples.profile
     z, hidden, out = layer_outputs(w, samples.s)
     missed = (out[:, 0] + out[rows, column] - samples.reward) / len(rows)
@@ -146,14 +155,14 @@ def _gradient(w: Weights, samples: WorthSamples) -> Weights:
 
 
 def layer_outputs(w: Weights, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What enters the hidden units [N, H], what leaves them, and the outputs [N, A]."""
+    """Inputs and outputs of the hidden units [N, H] in states s [N, F], and the outputs of the network [N, A]."""
     z = s @ w.w1 + w.b1
     hidden = selu(z)
     return z, hidden, hidden @ w.w2 + w.b2
 
 
 def push_back(w: Weights, s: np.ndarray, z: np.ndarray, hidden: np.ndarray, d_out: np.ndarray) -> Weights:
-    """The gradient by the weights, from that by the outputs [N, A]."""
+    """The gradient by the weights, from that by outputs, d_out [N, A], in states s [N, F]; z and hidden are [N, H]."""
     slope = SELU_SCALE * np.where(z > 0.0, 1.0, SELU_ALPHA * np.exp(np.minimum(z, 0.0)))
     d_hidden = (d_out @ w.w2.T) * slope
     return Weights(s.T @ d_hidden, d_hidden.sum(axis=0), hidden.T @ d_out, d_out.sum(axis=0))
@@ -167,9 +176,10 @@ def _advantage_error(weights: Weights, samples: WorthSamples, drawn: np.ndarray)
 
 
 def _mean_gain(fits: Sequence[tuple[Weights, WorthSamples]]) -> float:
-    """What holding the best profile gains over the default on what was left out, by the runs that did the one or other.
+    """What holding the best profile gains over the default on samples left out; 0 where no run tells.
 
-    Profiles are drawn whatever the state: these runs are a fair sample of both.
+    fits are networks of V and A, each with the samples that it did not see. Profiles are drawn whatever the state: runs
+    that held the chosen one, and those that held the default, are a fair sample of both.
     """
     best = [_advantage(weights) for weights, _ in fits]
     chosen = np.concatenate([q_values(w, rows.s).argmax(axis=-1) for w, (_, rows) in zip(best, fits)])

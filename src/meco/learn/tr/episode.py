@@ -114,7 +114,7 @@ class TrustRegionEpisode:
         return self.s, self.quantile - before, np.full(len(self.seeds), self._over)
 
     def _iterate_and_trace(self) -> Evaluation:
-        """One iteration of the engine, with a row of the trace."""
+        """Make one iteration of the engine, add a row to the trace, and give the evaluation [B, k]."""
         evaluator = self._evaluator
         with np.errstate(all="ignore"):
             ev = self._loop.evaluate_and_tell(self._loop.ask())
@@ -122,12 +122,12 @@ class TrustRegionEpisode:
         return ev
 
     def _repeat_first_points(self, ev: Evaluation) -> Outcomes:
-        """The first points as references, the same at every tenth: [B, 10, n]."""
+        """The first points, with an evaluation [B, n], as references, the same at every tenth: [B, 10, n]."""
         parts = (to_numpy(part) for part in (ev.f, ev.nu, ev.feasible))
         return Outcomes(*(np.repeat(part[:, None, :], TENTHS, axis=1) for part in parts))
 
     def best_outcomes(self) -> Outcomes:
-        """The best point of each run so far, feasibility first: [B]."""
+        """The best point of each run so far, feasibility first, [B] each; nan where all failed."""
         best = self._evaluator.history.feasible_best.point_in_numpy()
         return Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0])
 
@@ -138,7 +138,10 @@ class TrustRegionEpisode:
         return quantile(self.best_outcomes(), among)
 
     def _read_actions(self, actions: Any) -> Mapping[str, Array]:
-        """Values of the controls by name, [B] each; another shape, and values out of range or nan, are errors."""
+        """Values of the controls by name, [B] each, from values [B, 2] or indices [B] into the grid.
+
+        InvalidInput for another shape, and for values that are out of range or nan.
+        """
         like, names, runs = self.engine.region.delta, self.controls.names, len(self.seeds)
         given = np.asarray(to_numpy(actions) if hasattr(actions, "device") else actions)
         if given.dtype.kind in "iu" and given.shape == (runs,):
@@ -176,5 +179,5 @@ class TrustRegionEpisode:
         return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO-TR") -> LockstepResults:
-        """What the runs found so far, one record each."""
+        """The results of all runs since the last reset, one record each, under the name of a method."""
         return self._evaluator.results(method, self.seeds)

@@ -43,7 +43,7 @@ class RankKey(NamedTuple):
 
 
 def rank_key(outcomes: Outcomes) -> RankKey:
-    """The key of each result; a run whose every point failed (nan) comes last."""
+    """The keys of results, any shape; a run whose every point failed (nan) comes last of its class."""
     value = np.where(outcomes.feasible, outcomes.f, outcomes.nu)
     return RankKey(np.where(np.isnan(value), np.inf, value), outcomes.feasible)
 
@@ -64,7 +64,10 @@ def spans_by_class(references: RankKey) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compare_with_references(run: RankKey, references: RankKey) -> tuple[np.ndarray, np.ndarray]:
-    """Which references [..., R] are worse than a run [...], and which tie with it."""
+    """Which references [..., R] are worse than a run [...], and which tie with it: [..., R] each.
+
+    A feasible result is better than every other; ties are within TIE_TOLERANCE of the span of references of its class.
+    """
     value, feasible = run.value[..., None], run.feasible[..., None]
     same_class = feasible == references.feasible
     width = np.where(run.feasible, *spans_by_class(references))[..., None]
@@ -76,7 +79,10 @@ def compare_with_references(run: RankKey, references: RankKey) -> tuple[np.ndarr
 
 
 def lead_bonus(run: RankKey, references: RankKey) -> np.ndarray:
-    """What a lead of runs [...] over every reference [..., R] adds to the quantile 1: [...] in [0, 0.5]."""
+    """What a lead of runs [...] over every reference [..., R] adds to the quantile 1: [...] in [0, 0.5].
+
+    Means nothing for runs that do not lead; all of it where a run alone is feasible, or references have no span.
+    """
     same_class = references.feasible == run.feasible[..., None]
     best = np.min(np.where(same_class, references.value, np.inf), axis=-1)
     width = np.where(run.feasible, *spans_by_class(references))

@@ -40,5 +40,8 @@ def run_lockstep(
 def run_searches(
     problems: Sequence[BudgetedProblem], seeds: Sequence[int], policy: Policy, device: str = "cpu"
 ) -> Outcomes:
-    """The best points [B] that MeCO-TR with a policy of theta and share ends with, as run_lockstep() gives them."""
+    """The best points [B], feasibility first, that MeCO-TR with a policy of theta and share ends with.
+
+    Problems of one shape are searched in lockstep, one for each seed, in NumPy on "cpu", else on the device.
+    """
     return run_lockstep(lambda task: steered_search(policy, task), problems, seeds, device)[1]

@@ -34,12 +34,13 @@ class BudgetedProblem(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Time of a search, in relation to others."""
+        """The time of a search on it, in no unit: to be compared with that of others."""
         return self.budget * (self.dim + 5.0) ** 1.7
 
 
 @lru_cache(maxsize=4096)
 def _cached_problem(family: str, seed: int, dim: int) -> Problem:
+    """The generated problem of a family, seed and dimension; up to 4096 are kept."""
     return make_batch(family, [seed], dim)[0]
 
 
