@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,25 @@ SAME_POINT_RADII = 0.05  # of a region, along every variable, within which a poi
 EXACT_REACH = 1e-8  # of the cube: a reach of which SAME_POINT_RADII hold nothing but the very point
 LARGEST_VALUE = 1e100  # beyond which values are as bad: what models make of them must not overflow
 EMPTY_ROW = (np.inf, 0.0, True, 0, -1)  # what a row that is not filled yet holds, by position
+
+
+class EvaluatedPoints(Protocol):
+    """What a fit needs of points: x [B, n, D] in the cube, values y [B, n, F], and which failed [B, n]."""
+
+    @property
+    def x(self) -> Array:
+        """The points."""
+        ...
+
+    @property
+    def y(self) -> Array:
+        """f, g and h of each."""
+        ...
+
+    @property
+    def failed(self) -> Array:
+        """Which of them tell nothing."""
+        ...
 
 
 class PointArchive:
@@ -118,7 +137,7 @@ class PointArchive:
 
     @property
     def y(self) -> Array:
-        """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed; of what is missing see partial.py in core."""
+        """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed; missing ones as fill_gaps() has them."""
         y = self._rows_in_use(Y)
         return fill_gaps(y) if self.partial else y
 

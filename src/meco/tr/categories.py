@@ -292,7 +292,7 @@ class CategoryMoves:
         """
         same = np.all(self.places(archive.x[0]) == self.places(centre), axis=1)[None] & ~archive.failed
         few = _Subset(archive, ~same)
-        u, y, there = nearest_points(few, centre, value, model_size(self.task.dim), width)  # type: ignore[arg-type]
+        u, y, there = nearest_points(few, centre, value, model_size(self.task.dim), width)
         u = np.where(self.held, 0.0, u)
         spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
         spread = np.where(spread > 0.0, spread, 1.0)
@@ -432,7 +432,7 @@ class CategoryMoves:
 
 
 class _Subset:
-    """An archive of which more points count as failed."""
+    """EvaluatedPoints of an archive, of which others count as failed [B, n]."""
 
     def __init__(self, archive: PointArchive, failed: np.ndarray) -> None:
         self.x, self.y, self.failed = archive.x, archive.y, failed

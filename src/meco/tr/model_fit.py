@@ -22,7 +22,7 @@ from meco.core.arrays import (
 )
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import best
-from meco.tr.archive import PointArchive
+from meco.tr.archive import EvaluatedPoints, PointArchive
 from meco.tr.controls import ControlValues
 from meco.tr.critical import CriticalFunctions, max_critical, select_critical
 from meco.tr.merit import MERIT, violated_at_all_points
@@ -112,7 +112,7 @@ def fit_models(
 
 
 def nearest_points(
-    archive: PointArchive, centre: Array, value: Array, points: int, width: Array
+    archive: EvaluatedPoints, centre: Array, value: Array, points: int, width: Array
 ) -> tuple[Array, Array, Array]:
     """The nearest points to a centre [B, D] that did not fail: u [B, m, D], values [B, m, 1 + C], how many [B].
 

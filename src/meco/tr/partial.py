@@ -32,7 +32,7 @@ OFF_GAPS = 0.02  # of what a constraint changes by across the region: its margin
 
 
 class KnownPart(NamedTuple):
-    """An archive as nearest_points() reads it: x [1, n, D], y [1, n, F]; failed [1, n] where functions are missing."""
+    """EvaluatedPoints of one run: x [1, n, D], y [1, n, F]; failed [1, n] where functions are missing."""
 
     x: np.ndarray
     y: np.ndarray
@@ -130,7 +130,7 @@ def _fit_part(
     width = region.width_in_force
     known = KnownPart(archive.x, archive.y, gaps[None])
     few = _count_near(archive, gaps, centre[0], width[0], points)
-    u, values, there = nearest_points(known, centre, value, few, width)  # type: ignore[arg-type]
+    u, values, there = nearest_points(known, centre, value, few, width)
     spread = np.sqrt(np.sum(u * u, axis=(1, 2)) / np.maximum(there, 1.0))
     spread = np.where(spread > 0.0, spread, 1.0)
     unit = spread[:, None] * width
