@@ -32,9 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the experiments of a name into a folder, with their report; 0 if every run was made, else 1.
+    """Run what the folder lacks of the experiments of a name, and write their report unless --no-report.
 
-    Contenders whose policies are not installed are left out and named; MissingData where none is left.
+    The exit code is 0 where every run is there, 1 where some failed, and 128 + n after signal n, which leaves no
+    report. With --estimate it only prints what that would cost, and gives 0. Contenders whose policies are not
+    installed are left out and named; MissingData where none is left.
     """
     from meco.bench.plan.experiments import find_experiments, match_methods
     from meco.bench.plan.revise import adjust_experiment, without_missing_policies

@@ -70,9 +70,9 @@ def fit_models(
 ) -> tuple[Region, LocalFit]:
     """The region around the point of least merit since the last restart, with models around it, and their fit.
 
-    Models change least from those of the region to meet the `points` nearest points that did not fail; controls are [B
-    or 1] each, eta [B, F] is the roughness of each function. A run without such a point since the restart is blind: it
-    is centred at 0.5. Models that are not finite become 0. Neither archive nor region is changed.
+    Models change least from those of the region to meet the `points` nearest points that did not fail; controls are
+    [B or 1] each, eta [B, F] is the roughness of each function. A run without such a point since the restart is blind:
+    it is centred at 0.5. Models that are not finite become 0. Neither archive nor region is changed.
     """
     xp = namespace(archive.x)
     left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])

@@ -32,8 +32,8 @@ def may_be_noisy(task: Task, state: TrState) -> bool:
 def smooth_fitted_points(task: Task, state: TrState, tau: Array, size: int) -> tuple[Any, Array]:
     """The points that models of `size` points are fitted to, an archive, and the roughness eta [B, F] to fit with.
 
-    The archive itself while no run is noisy. Else the values of noisy runs are smoothed, with gradient freedom tau [B
-    or 1], their eta is 0, and state.noise gets the standard deviations that this finds.
+    The archive itself while no run is noisy. Else the values of noisy runs are smoothed, with gradient freedom tau
+    [B or 1], their eta is 0, and state.noise gets the standard deviations that this finds.
     """
     eta = state.rough.eta
     if not may_be_noisy(task, state):
