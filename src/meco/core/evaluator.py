@@ -16,7 +16,7 @@ from meco.core.batching import ProblemBatch
 from meco.core.evaluation import Evaluation, concat_evaluations, unevaluated
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
-from meco.core.partial import evaluate_partial, has_gaps
+from meco.core.partial_answers import evaluate_partial, has_gaps
 from meco.core.problem import Problem
 from meco.core.source import Source, Values
 from meco.core.streams import DeviceStreams, Streams

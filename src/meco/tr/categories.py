@@ -32,7 +32,7 @@ from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT, Weights, violated_at_all_points
 from meco.tr.model_fit import LocalFit, model_size, nearest_points
-from meco.tr.partial import choose_centre, group_functions, values_at
+from meco.tr.partial_answers import choose_centre, group_functions, values_at
 from meco.tr.quadratic import Quadratic, least_change
 from meco.tr.region import PointSource, Region
 from meco.tr.step import Subproblem, merit, relaxed_step

@@ -53,7 +53,7 @@ from meco.tr.model_check import check_models, model_check_is_due
 from meco.tr.model_fit import LocalFit, fit_models, model_size, tells_curvature, use_exact_rows
 from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
-from meco.tr.partial import excuse_near_misses, fill_expected, fit_models_with_gaps, judge_told, keep_off_gaps
+from meco.tr.partial_answers import excuse_near_misses, fill_expected, fit_models_with_gaps, judge_told, keep_off_gaps
 from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_search
 from meco.tr.proposal_counts import add_points, failed_share
 from meco.tr.proposers.model_points import Iteration, ModelPoints

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.core.evaluation import Evaluation
-from meco.core.partial import evaluate_partial, has_gaps
+from meco.core.partial_answers import evaluate_partial, has_gaps
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault

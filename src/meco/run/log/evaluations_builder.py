@@ -13,7 +13,7 @@ import numpy as np
 from meco.core.arrays import GrowingRows
 from meco.core.evaluation import Evaluation
 from meco.core.metrics import feasibility_first
-from meco.core.partial import known_violation
+from meco.core.partial_answers import known_violation
 from meco.core.rule import best
 from meco.evaluations import BestPoint, Evaluations
 
