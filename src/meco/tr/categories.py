@@ -27,6 +27,7 @@ import numpy as np
 from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import SAME_POINT, PointArchive, as_evaluation
+from meco.tr.category_likeness import learn_likeness
 from meco.tr.controls import ControlValues
 from meco.tr.initial_design import star, star_size
 from meco.tr.lattice import Lattice
@@ -40,8 +41,6 @@ from meco.tr.step import Subproblem, merit, relaxed_step
 MOST_POINTS = 260  # that models are fitted to
 FAR_NOISE = 0.1  # share of its variance by which the value of a far point may be no quadratic's
 LEVEL_LENGTH = 0.3  # of the cube: levels of two combinations differ by what a slope makes of that, whatever the region
-UNLIKE = 0.3  # likeness of two categories of which nothing is known
-PRIOR_COUNT = 2.0  # answers of a category that count as much as knowing nothing
 OPTIMISM = 0.5  # standard errors by which an exchange is thought better than expected
 REFINED = 4  # exchanges whose other variables are chosen by a program of their own
 WIDEST = 0.15  # radius in which they are, at least
@@ -50,9 +49,6 @@ MOST_PAIRS = 400  # of exchanges made together that are looked at
 DRAWN = 40  # combinations drawn by chance that are, too
 DRAWN_EXCHANGES = 3.0  # that such a one has, on average
 LATIN_ARMS = 2  # times D: more single exchanges than that are made together in the first points
-ORDER_DECAY = 1.2  # of the likeness of ordered categories, from the first to the last, before there are answers
-RIDGE = 0.3  # of what categories and other variables add, in units where values have a spread of about one
-NUMBER_WEIGHT = 3.0  # of other variables in that regression: they need no large coefficients
 
 
 class CategoryFit(NamedTuple):
@@ -134,31 +130,13 @@ class CategoryMoves:
     def learn_likeness(self, archive: PointArchive) -> list[np.ndarray]:
         """S_i [k_i, k_i] of eq. (2) for each variable, from all answers that did not fail.
 
-        From whole answers alone where these are more than a third. With fewer than three answers it is what is assumed
-        before there are any.
+        From whole answers alone where these are more than a third.
         """
         ok = ~archive.failed[0]
         if archive.partial and np.sum(whole := ~np.any(archive.missing[0], axis=1)) > len(ok) // 3:
             ok = whole
         x, y = archive.x[0][ok], archive.y[0][ok]
-        v = self.places(x)
-        priors = [_prior_likeness(k, ordered) for k, ordered in zip(self.counts, self.ordered)]
-        if len(x) < 3:
-            return priors
-        effects = _estimate_effects(x[:, ~self.held], v, self.counts, _flatten_tails(y))
-        found = []
-        for i, prior in enumerate(priors):
-            seen = np.bincount(v[:, i], minlength=self.counts[i])
-            e = effects[i] - effects[i].mean(axis=0)
-            if self.ordered[i]:  # neighbours stay neighbours: their places along a line are learnt
-                gaps = np.sqrt(np.mean(np.diff(e, axis=0) ** 2, axis=1))
-                e = np.concatenate([[0.0], np.cumsum(gaps + 1e-3)])[:, None]
-            apart = np.mean((e[:, None, :] - e[None, :, :]) ** 2, axis=-1)
-            learnt = np.exp(-0.5 * apart)
-            trust = seen / (seen + PRIOR_COUNT)
-            known, unknown = np.sqrt(trust), np.sqrt(1.0 - trust)  # products of them, so that S stays a covariance
-            found.append(np.outer(known, known) * learnt + np.outer(unknown, unknown) * prior)
-        return found
+        return learn_likeness(x[:, ~self.held], self.places(x), y, self.counts, self.ordered)
 
     def _likeness_between(self, likeness: list[np.ndarray], v: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Eq. (2) by tables S_i [k_i, k_i] of every variable, for places v [m, K] and w [n, K]: [m, n]."""
@@ -468,45 +446,6 @@ def _exchange(places: np.ndarray, other: dict[int, int]) -> np.ndarray:
     found = places.copy()
     found[list(other)] = list(other.values())
     return found
-
-
-def _prior_likeness(count: int, ordered: bool) -> np.ndarray:
-    """Likeness [count, count] of categories before there are answers, 1 on the diagonal."""
-    if ordered:
-        place = np.arange(count) / (count - 1.0)
-        return np.exp(-ORDER_DECAY * np.abs(place[:, None] - place[None, :]))
-    return UNLIKE + (1.0 - UNLIKE) * np.eye(count)
-
-
-def _flatten_tails(y: np.ndarray) -> np.ndarray:
-    """Values y [n, F] about their medians, in units of their spread, far ones drawn in by arcsinh: [n, F].
-
-    One wild answer must not say all. A function that is the same everywhere becomes 0.
-    """
-    middle = np.median(y, axis=0)
-    spread = np.median(np.abs(y - middle), axis=0) * 1.4826
-    spread = np.where(spread > 0.0, spread, np.std(y, axis=0))
-    return np.arcsinh((y - middle) / np.where(spread > 0.0, spread, 1.0))
-
-
-def _estimate_effects(z: np.ndarray, v: np.ndarray, counts: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    """What each category adds to each function, [k_i, F] for each of the K variables.
-
-    By a ridge regression on categories v [n, K], of which there are counts [K], and other variables z [n, D'] with
-    their squares; y [n, F] are values of about unit spread.
-    """
-    z = z - z.mean(axis=0)
-    columns = [np.ones((len(z), 1)), NUMBER_WEIGHT * z, NUMBER_WEIGHT * z * z]
-    columns += [np.eye(k)[v[:, i]] for i, k in enumerate(counts)]
-    table = np.concatenate(columns, axis=1)
-    ridge = np.full(table.shape[1], RIDGE)
-    ridge[0] = 1e-6
-    found = np.linalg.solve(table.T @ table + np.diag(ridge), table.T @ y)
-    start, effects = 1 + 2 * z.shape[1], []
-    for k in counts:
-        effects.append(found[start : start + k])
-        start += k
-    return effects
 
 
 def make_category_moves(task: Task, lattice: Lattice | None) -> CategoryMoves | None:
