@@ -34,7 +34,7 @@ from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.begin import begin_state
 from meco.tr.controls import TR_CONTROLS, ControlValues
-from meco.tr.expectation import Asked, make_expectation, update_error, update_region
+from meco.tr.expectation import Asked, make_expectation, update_constraint_errors, update_region
 from meco.tr.failure_avoidance import StepChoice
 from meco.tr.failure_response import (
     avoid_failures,
@@ -388,7 +388,7 @@ class TrustRegion(Engine):
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
         state.region = update_region(before, made, y, judged, late, least, controls, most, kept)
         if made is not asked.expectation:  # excused: margins learn by how much it missed, or the next would miss, too
-            error = update_error(before.error, y[:, 0, 1:], made, made.source[:, 0] == PointSource.GEOMETRY)
+            error = update_constraint_errors(before.error, y[:, 0, 1:], made, made.source[:, 0] == PointSource.GEOMETRY)
             state.region = state.region._replace(error=error)
         if may_be_noisy(self.task, state):
             state.region = keep_radius(state.noise, made, before, state.region)

@@ -122,7 +122,7 @@ def update_region(
     delta = xp.where(shrunk, controls.radius_shrinkage * region.delta, region.delta)
     most = max_radius / xp.min(region.width, axis=-1)
     delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, controls)
-    error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)
+    error = update_constraint_errors(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
     return region._replace(
         weights=weights.reset(source == PointSource.RESTART, made.restart_weights),
@@ -132,10 +132,11 @@ def update_region(
     )
 
 
-def update_error(error: Array, c: Array, made: Expectation, judged: Array) -> Array:
-    """Errors [B, C] of the models, in values over squared radii: the larger of the newest and ERROR_DECAY of the last.
+def update_constraint_errors(error: Array, c: Array, made: Expectation, judged: Array) -> Array:
+    """What constraints' models miss over the squared radius [B, C]: the newest or ERROR_DECAY of the last, the larger.
 
-    c [B, C] is what came. Where no step was judged [B], or c is not finite, they stay.
+    c [B, C] is what came, made what was expected; inf in error is none yet. Where judged [B] is false, or c is not
+    finite, they stay.
     """
     xp = namespace(c)
     new = xp.abs(c - made.value[:, 1:]) / (made.delta * made.delta)[:, None]

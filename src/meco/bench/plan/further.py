@@ -59,7 +59,10 @@ def _make_cec2017_experiment(dim: int) -> Experiment:
 
 
 def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim: int | None) -> Experiment:
-    """Few evaluations in few variables: where Bayesian methods and surrogates belong, and can be afforded."""
+    """Costly methods beside quick ones on problems in dim variables (None: their own): 30 D evaluations, at most 300.
+
+    Where Bayesian methods and surrogates belong, and can be afforded.
+    """
     others = (*OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL", "SciPy-DE")
     few = tuple(Contender.from_method(method) for method in (*TR_METHODS, *others, *COSTLY_METHODS))
     return Experiment(

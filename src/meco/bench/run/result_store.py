@@ -185,7 +185,7 @@ class ResultStore:
                 db.execute("DELETE FROM failures WHERE run = ?", (name,))
 
     def add_failures(self, runs: Iterable[Run], reason: str) -> None:
-        """Keep why these runs have no result, in place of an earlier reason."""
+        """Keep why these runs have no result, all or none, in place of an earlier reason; none of them may have one."""
         with self._transaction() as db:
             rows = [(_to_storable(run.to_json()), _to_storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)

@@ -52,7 +52,7 @@ class Obstacles:
     """
 
     def __init__(self, rectangles: Any = (), circles: Any = (), polygons: Sequence[Any] = ()) -> None:
-        """Obstacles are sorted by kind, the crowded ones last: _counted_twice() slices them so."""
+        """Obstacles are sorted by kind, the crowded ones last: _excess_share() slices them so."""
         boxes = np.array(rectangles, dtype=np.float64).reshape(-1, 4)
         discs = np.array(circles, dtype=np.float64).reshape(-1, 3)
         rings = close_rings(polygons)  # [P, V + 1, 2]
@@ -81,11 +81,15 @@ class Obstacles:
             pieces = xp.concat([shares[: self._n_boxes, :], polygons, covered_share(discs)], axis=0)
             share = xp.sum(pieces, axis=0)
             if self._any_crowded:
-                share = share - self._counted_twice(segments, boxes, discs, pieces)
+                share = share - self._excess_share(segments, boxes, discs, pieces)
         return xp.reshape(share * segments.length, p.shape[:-1])
 
-    def _counted_twice(self, segments: Segments, boxes: Intervals, discs: Intervals, pieces: Array) -> Array:
-        """The share by which pieces exceed their union, for segments in several crowded obstacles: [S]."""
+    def _excess_share(self, segments: Segments, boxes: Intervals, discs: Intervals, pieces: Array) -> Array:
+        """By how much the shares of single crowded obstacles exceed their union, [S]; 0 for segments in one or none.
+
+        boxes [R + P, S] (rectangles, then bounding boxes of polygons) and discs [K, S] are intervals, not cut to the
+        segments; pieces [R + P + K, S] is the share inside each obstacle.
+        """
         xp, fixed = namespace(pieces), self._constants.on(pieces)
         b, r, d = self._apart
         pieces = pieces * fixed["crowded"]

@@ -50,7 +50,7 @@ def balance_weights(weights: Weights, ev: Evaluation) -> Weights:
 
 
 def fold_between(y: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Coordinates y [..., D] reflected at walls low, high [D], however far they go; -inf and inf are no walls."""
+    """Coordinates y [..., D] reflected at walls low < high [D], however far they go; infinite ones are none."""
     both, below, above = np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)
     least, most = np.where(below, low, 0.0), np.where(above, high, 0.0)
     width = np.where(both & (most > least), most - least, 1.0)
