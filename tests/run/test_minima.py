@@ -4,9 +4,12 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import meco
-from meco.run.minima import find_minima
+from meco.result import Minimum
+from meco.run.minima import TriedCombinations, count_combinations, describe_evidence, find_minima
+from meco.variables import Variables
 
 BOX = [(-2.0, 2.0)] * 2
 
@@ -67,6 +70,48 @@ def test_one_start_is_no_evidence():
     result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
     assert len(result.minima) == 1
     assert result.run.evidence.startswith("Only one start was finished")
+
+
+def test_where_few_combinations_of_categories_were_tried_agreement_is_no_evidence():
+    bounds = {k: list("abcdefgh") for k in ("first", "second", "third")} | {"size": (0.0, 1.0)}
+    price = {letter: i for i, letter in enumerate("dbgahcfe")}
+
+    def cost(v):
+        return price[v["first"]] * price[v["second"]] + price[v["third"]] + v["size"] ** 2
+
+    result = meco.minimize(cost, bounds, budget=120, seed=1)
+    tried = len(np.unique(result.evaluations.x[:, :3], axis=0))
+    assert f"{tried} of 512 combinations of categories were tried" in result.run.evidence
+    assert "evidence that it is the best" not in result.run.evidence
+
+
+@pytest.mark.parametrize(
+    ("tried", "total", "said"),
+    [
+        (28, 300.0, "but only 28 of 300 combinations of integers were tried: a better one may exist."),
+        (290, 300.0, "and 290 of 300 combinations of integers were tried, which is evidence that it is the best"),
+        (60, 5764801.0, "but only 60 of 5,764,801 combinations"),
+        (60, 1e12, "but only 60 of 1e+12 combinations"),
+        (60, np.inf, "but only 60 of infinitely many combinations"),
+    ],
+)
+def test_agreement_of_starts_is_evidence_where_most_combinations_were_tried(tried, total, said):
+    ends = [Minimum(np.zeros(2), 1.0, 3)]
+    assert said in describe_evidence(ends, 3, TriedCombinations("integers", tried, total))
+
+
+def test_integers_and_categories_are_counted_by_their_combinations():
+    bounds = [meco.Variable(0, 4, integer=True), meco.Variable(categories=[3, 5]), (0, 1)]
+    every = SimpleNamespace(x=np.array([[0.0, 1.0, 0.2], [0.0, 1.0, 0.7], [3.0, 0.0, 0.2]]))
+    found = count_combinations(Variables.read(bounds), every)
+    assert found == ("categories and integers", 2, 10.0)
+    assert count_combinations(Variables.read([(0, 1), meco.Variable(2, 2, integer=True), (0, 1)]), every) is None
+
+
+def test_one_finished_start_of_several_is_called_so():
+    ends = [Minimum(np.zeros(2), 1.0, 1)]
+    assert describe_evidence(ends, 1).startswith("Only one start was finished, so")
+    assert describe_evidence(ends, 2).startswith("Of 2 starts only one was finished, so")
 
 
 def test_without_a_feasible_point_there_is_no_minimum():

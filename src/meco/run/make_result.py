@@ -63,7 +63,7 @@ def make_result(
         budget=request.budget,
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
-        starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
+        starts=_count_starts(trace),
         evidence=evidence,
         versions=library_versions() | _policy_version(loop),
         notes=(*notes, *misfits),
@@ -136,10 +136,15 @@ def _find_minima(
     request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]
 ) -> tuple[tuple[Minimum, ...], str]:
     """Where the starts of the search ended, and what that tells in a sentence; loads their module."""
-    from meco.run.minima import describe_evidence, find_minima
+    from meco.run.minima import count_combinations, describe_evidence, find_minima
 
     minima = find_minima(request, every, trace)
-    return minima, describe_evidence(minima)
+    return minima, describe_evidence(minima, _count_starts(trace), count_combinations(request.variables, every))
+
+
+def _count_starts(trace: Mapping[str, np.ndarray] | None) -> int:
+    """How often the search began, by its trace: 1 where it does not begin again by itself."""
+    return int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1
 
 
 def _best_score(loop: Loop | None) -> float:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.evaluations import Evaluations
 from meco.result import Minimum
 from meco.run.request import Request
+from meco.variables import Variables
 
 SAME_SHARE = 0.01  # of the range of every variable within which two ends are one minimum
 MOST_MINIMA = 20
+MOST_SPELT_OUT = 1e9  # a number of combinations with all its digits
 
 
 def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]) -> tuple[Minimum, ...]:
@@ -49,23 +53,60 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
     )
 
 
-def describe_evidence(minima: Sequence[Minimum]) -> str:
-    """What a reader may conclude from where the starts ended, in a sentence."""
+class TriedCombinations(NamedTuple):
+    """How many combinations of the variables that are no continuous numbers were evaluated, of how many."""
+
+    kind: str  # "categories", "integers" or both
+    tried: int
+    total: float  # inf where an integer has no bound
+
+    @property
+    def most(self) -> bool:
+        """Whether more were tried than not."""
+        return 2 * self.tried > self.total
+
+    def __str__(self) -> str:
+        total = f"{self.total:,.0f}" if self.total < MOST_SPELT_OUT else f"{self.total:.2g}"
+        return f"{self.tried:,} of {'infinitely many' if self.total == math.inf else total} combinations of {self.kind}"
+
+
+def count_combinations(variables: Variables, every: Evaluations) -> TriedCombinations | None:
+    """Combinations of categories and integers that every evaluation tried; None where every variable is continuous."""
+    integer, categorical = variables.column("integer"), variables.categorical
+    counts = variables.upper[integer] - variables.lower[integer] + 1.0
+    total = float(np.prod(counts))
+    if total <= 1.0:
+        return None
+    words = [word for word, there in (("categories", categorical), ("integers", integer & ~categorical)) if there.any()]
+    return TriedCombinations(" and ".join(words), len(np.unique(every.x[:, integer], axis=0)), total)
+
+
+def describe_evidence(minima: Sequence[Minimum], begun: int = 1, combinations: TriedCombinations | None = None) -> str:
+    """What a reader may conclude from where the starts ended, of so many begun, in a sentence or two.
+
+    Starts are not independent in combinations of categories and integers: where there are some, that starts agree is
+    evidence only if most of them were tried.
+    """
     starts = sum(each.starts for each in minima)
     if not starts:
         return ""
+    tried = "" if combinations is None else f" {combinations} were tried."
     if starts == 1:
-        return (
-            "Only one start was finished, so nothing tells whether a better minimum lies elsewhere; a run from another "
-            "x0 would help."
-        )
+        first = "Only one start was finished" if begun == 1 else f"Of {begun} starts only one was finished"
+        advice = "so nothing tells whether a better minimum lies elsewhere; a run from another x0 would help."
+        return f"{first}, {advice}{tried}"
     best = minima[0].starts
     if best == starts:
-        return f"All {starts} finished starts ended at this minimum, which is evidence that it is the best, no proof."
+        agreed = f"All {starts} finished starts ended at this minimum"
+        if combinations is None:
+            return f"{agreed}, which is evidence that it is the best, no proof."
+        if combinations.most:
+            return f"{agreed}, and {combinations} were tried, which is evidence that it is the best, no proof."
+        return f"{agreed}, but only {combinations} were tried: a better one may exist."
     others = "another" if len(minima) == 2 else f"{len(minima) - 1} others, the best of them"
     return (
         f"{best} of {starts} finished starts ended at this minimum, the rest at {others} with f = {minima[1].f:.6g}: "
-        "there are several minima, so a better one may exist."
+        f"there are several minima, so a better one may exist.{tried}"
     )
 
 
