@@ -65,12 +65,14 @@ def solve(
 
 
 def _group_lockstep(record: MethodRecord, problems: Sequence[Problem]) -> list[list[int]]:
-    """Numbers of runs that go in lockstep: all, or those of equal p and q, or one each, as the method's record says."""
+    """Numbers of runs that go in lockstep: all, or those of equal p and q, or one each, as record and problems say."""
     if not record.lockstep:
         return [[i] for i in range(len(problems))]
     alike: dict[Any, list[int]] = {}
     for i, p in enumerate(problems):  # padded constraint columns would change the bits of a model
-        alike.setdefault((p.n_ineq, p.n_eq) if record.models_functions else None, []).append(i)
+        counts = (p.n_ineq, p.n_eq) if record.models_functions else None
+        own = i if p.kinds.categories is not None else p if p.kinds.log is not None else None  # go by themselves
+        alike.setdefault((counts, own), []).append(i)
     return list(alike.values())
 
 

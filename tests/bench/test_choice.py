@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from meco import Variable, minimize, solve
 from meco.bench.plan.comparison import make_comparison
 from meco.bench.plan.user_problem import load_user_problem
 from meco.bench.report import choice
@@ -17,6 +18,7 @@ from meco.bench.run.runner import run_campaign
 from meco.bench.run.store_contents import StoreContents
 from meco.cli import main
 from meco.errors import InvalidInput
+from meco.files.modules import load_file
 from meco.methods import DEFAULT
 from meco.run.function_problem import as_problem
 
@@ -70,6 +72,66 @@ def test_named_constraints_may_come_in_any_order():
 def test_an_answer_with_other_constraints_has_failed():
     problem = as_problem("fun", lambda x: (0.0, [x[0]] if x[0] < 0.8 else []), [(0, 1)])
     assert np.isnan(problem.raw(np.array([[0.9]]))[0]).all()
+
+
+TYPED = """
+from meco import Variable
+
+bounds = {
+    "metal": ["steel", "brass", "zinc"],
+    "teeth": Variable(8, 40, integer=True),
+    "load": Variable(1e-3, 10.0, "kN", log=True),
+}
+
+def gear(d):
+    price = {"steel": 2.0, "brass": 1.0, "zinc": 3.0}[d["metal"]]
+    return price + (d["teeth"] / 13.4 - 1) ** 2 + (d["load"] - 0.1) ** 2, {"wear": 12 - d["teeth"]}
+
+def cheap(d):
+    return 0.2 - d["load"]
+"""
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """A problem of named variables of every kind, as `meco bench` reads it, and its bounds."""
+    file = tmp_path / "typed.py"
+    file.write_text(TYPED)
+    problem = load_user_problem(str(file), "gear")
+    return problem, load_file(file)
+
+
+@pytest.mark.parametrize("method", [DEFAULT, "SHADE-FR"])
+def test_a_file_with_integers_logarithms_and_categories_is_searched_as_minimize_searches_it(typed, method):
+    problem, module = typed
+    ours = solve(method, problem, 60, seeds=[3, 4])[1]
+    same = {"noise": False, "seed": 4, "budget": 60, "constraints": module.cheap, "method": method}
+    alone = minimize(module.gear, module.bounds, **same)
+    np.testing.assert_array_equal(ours.x, alone.x)
+    assert ours.fun == alone.fun
+    assert ours.x[1] == round(ours.x[1])
+
+
+def test_a_file_with_named_variables_is_called_by_name_and_with_its_cheap_constraints(typed):
+    problem, _ = typed
+    assert problem.variables == ("metal", "teeth", "load [kN]")
+    f, g, _ = problem.raw(np.array([1.0, 13.0, 0.1]))
+    assert f == pytest.approx(1.0 + (13 / 13.4 - 1) ** 2)
+    np.testing.assert_allclose(g, [-1.0, 0.1])
+    assert problem.constraint_names == ("wear", "cheap")
+
+
+def test_problems_with_a_logarithm_each_keep_their_own_in_one_call_of_solve():
+    near, far = (as_problem(k, lambda x: float(x @ x), [Variable(low, 1.0, log=True)] * 2) for k, low in
+                 (("near", 0.1), ("far", 1e-6)))  # fmt: skip
+    results = solve("SHADE-FR", [near, far, near], 120, seeds=[1, 2, 1])
+    np.testing.assert_array_equal(results[0].x, results[2].x)
+    np.testing.assert_array_equal(results[1].x, solve("SHADE-FR", far, 120, seeds=[2])[0].x)
+
+
+def test_integers_of_bounds_and_of_integrality_are_joined():
+    problem = as_problem("fun", lambda x: float(x @ x), [Variable(0, 9, integer=True), (0, 9), (0, 9)], [0, 1, 0])
+    np.testing.assert_array_equal(problem.integrality, [True, True, False])
 
 
 @pytest.mark.parametrize(

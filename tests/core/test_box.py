@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core.box import Box
+from meco.core.log_scale import LogScale
 from meco.core.search_range import SearchRange
 from meco.errors import InvalidInput
-from meco.run.log_scale import LogScale
 
 
 def test_integer_variables_are_whole_where_they_are_evaluated():

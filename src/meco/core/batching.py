@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from meco.core.arrays import Array, namespace
-from meco.core.box import Box
+from meco.core.box import Box, Scale
+from meco.core.categories import Categories
 from meco.core.problem import Problem
 from meco.core.source import ExtraCalls, Values
 from meco.core.streams import CHANCE_STREAM, DeviceStreams, Streams
@@ -69,12 +70,21 @@ class ProblemBatch:
 
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in distinct]
         integer = to_runs(masks) > 0 if np.any(masks) else None
-        box = Box(to_runs([p.lower for p in distinct]), to_runs([p.upper for p in distinct]), integer)
+        lower, upper = (to_runs([getattr(p, end) for p in distinct]) for end in ("lower", "upper"))
+        box = Box(lower, upper, integer, _make_scale(distinct), categories=self._find_categories(distinct))
         ineq, eq = (
             to_runs(_widen_tolerances([getattr(p, key) for p in distinct], width))
             for key, width in zip(("ineq_tol", "eq_tol"), self._counts)
         )
         return box, (ineq, eq)
+
+    def _find_categories(self, distinct: list[Problem]) -> Categories | None:
+        """The categories of the one run of a problem that has some; InvalidInput for several runs, or on a device."""
+        if all(p.kinds.categories is None for p in distinct):
+            return None
+        if self.runs > 1 or self.xp is not np:
+            raise InvalidInput(f"{self.names[0]} has categories, which are searched one run at a time, on NumPy")
+        return distinct[0].kinds.categories
 
     def _index_to_device(self, index: np.ndarray) -> Array:
         """An index in the library and on the device of the values."""
@@ -132,6 +142,18 @@ class ProblemBatch:
         """f [B, N], g and h with columns of zeros, which no rule can see, up to the batch's widest problem."""
         f, g, h = values
         return f, _add_zero_columns(g, self._counts[0]), _add_zero_columns(h, self._counts[1])
+
+
+def _make_scale(distinct: list[Problem]) -> Scale | None:
+    """The scale of a problem with variables on a logarithmic one, None without; InvalidInput beside other problems."""
+    if all(p.kinds.log is None for p in distinct):
+        return None
+    from meco.core.log_scale import LogScale
+
+    first, *others = distinct
+    if others or first.kinds.log is None:
+        raise InvalidInput("runs in lockstep on a problem with variables on a logarithmic scale need that one problem")
+    return LogScale(first.kinds.log, first.lower, first.upper)
 
 
 def _evaluate_problem(problem: Any, x: Array, chance: Any) -> Values:

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from meco.core.arrays import Array, fused, namespace, to_numpy
+from meco.core.categories import Categories
 from meco.core.problem import round_half_away
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
 
@@ -54,6 +55,7 @@ class Box:
     repair: Callable[[np.ndarray], np.ndarray] | None = (
         None  # moves points [n, D] of one run to where they may be called
     )
+    categories: Categories | None = None  # integers of one run whose differences mean nothing
 
     def __post_init__(self) -> None:
         """Compute what every mapping needs: widths, and the least and largest integers."""
@@ -89,6 +91,7 @@ class Box:
             None if self.integer is None else change(self.integer),
             self.scale,
             range=self.range,
+            categories=self.categories,
         )
 
     def to_box(self, unit: Array) -> Array:

@@ -75,6 +75,7 @@ class Task:
             lengths=None if x0 is None else source.box.typical_lengths(to_numpy(x0)[0]),
             tolerances=source.tolerances,
             range=source.box.range,
+            categories=source.box.categories,
             noisy=False,
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from meco.core.arrays import Array, namespace, stack_columns
+from meco.core.categories import PLAIN_NUMBERS, VariableKinds
 from meco.errors import InvalidInput
 
 # x [..., D] -> f [...], the inequalities g <= 0 and the equalities h == 0, each a list or an array [..., n]
@@ -36,6 +37,7 @@ class Problem:
     x0: np.ndarray | None = None  # where its collection starts a search, [D]
     infeasible: bool = False  # known to have no feasible point at all
     integrality: np.ndarray | None = None  # [D] bool; None when every variable is continuous
+    kinds: VariableKinds = PLAIN_NUMBERS  # variables on a logarithmic scale, and integers that are categories
     variables: tuple[str, ...] = ()  # names with units, e.g. "weld thickness (in)"
     constraint_names: tuple[str, ...] = ()  # inequalities first
     ineq_tol: float | np.ndarray = 0.0  # feasible means every g <= ineq_tol: one number, or one for each [p]

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from meco.core.problem import Problem, check_bounds
+from meco.core.box import Box
+from meco.core.categories import VariableKinds
+from meco.core.log_scale import LogScale
+from meco.core.problem import Problem, check_bounds, check_integrality
 from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
+from meco.run.cheap_constraints import read_cheap
+from meco.run.function_source import find_categories
 from meco.variables import Variables
 
 FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for
 
 
-def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any = None) -> Problem:
+def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any = None, cheap: Any = None) -> Problem:
     """A Problem of a fun as minimize() takes it: f, (f, g), (f, g, h) or a dict of them.
 
-    What fun raises is a failed evaluation. A first answer, at the centre or at points drawn around it, tells how
-    many constraints there are and their names; InvalidInput where none is usable.
+    bounds are those of minimize(): integers, logarithms and categories stay what they are, and a fun of named variables
+    gets a dict. integrality [D] marks further integers. cheap are constraints as minimize() takes them; here they are
+    constraints like the others. What fun raises is a failed evaluation. A first answer, at the centre or at
+    points drawn around it, tells how many constraints there are and their names; InvalidInput where none is usable.
     """
-    variables = Variables.read(bounds)
-    lower, upper = check_bounds(variables.column("low"), variables.column("high"), name)
-    call = Call(fun)
-    first = _find_first_answer(name, call, lower, upper)
+    variables = _mark_integers(name, Variables.read(bounds), integrality)
+    lower, upper = check_bounds(variables.lower, variables.upper, name)
+    integer, log = (variables.column(kind) for kind in ("integer", "log"))
+    call = Call(fun, read_cheap(cheap, variables), named=variables if variables.names else None)
+    box = Box(lower, upper, integer, LogScale(log, lower, upper) if log.any() else None)
+    first = _find_first_answer(name, call, box)
     names = (*_constraint_names(first.g_names, first.g.size, "g"), *_constraint_names(first.h_names, first.h.size, "h"))
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -37,19 +47,32 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
         return f[..., 0], g, h
 
     return Problem(
-        name, lower, upper, first.g.size, first.h.size, formula, title=_make_title(fun, name), integrality=integrality,
+        name, lower, upper, first.g.size, first.h.size, formula, title=_make_title(fun, name),
+        integrality=integer if integer.any() else None,
+        kinds=VariableKinds(log if log.any() else None, find_categories(variables)),
+        variables=tuple(variables.labels(units=True)) if variables.names else (),
         constraint_names=names, ineq_tol=INEQ_TOL, eq_tol=EQ_TOL,
     )  # fmt: skip
 
 
-def _find_first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
-    """A usable answer at the centre of lower and upper [D], or at points drawn between them, the same each time.
+def _mark_integers(name: str, variables: Variables, integrality: Any) -> Variables:
+    """The variables, those of a mask [D] as integers; InvalidInput where the mask does not fit."""
+    if integrality is None:
+        return variables
+    mask = check_integrality(integrality, variables.lower, variables.upper, name)
+    return Variables(
+        tuple(replace(v, integer=v.integer or bool(on)) for v, on in zip(variables.each, mask)), variables.names
+    )
+
+
+def _find_first_answer(name: str, call: Call, box: Box) -> Answer:
+    """A usable answer at the centre of a box with bounds [D], or at points drawn in it, the same each time.
 
     InvalidInput where there is none.
     """
-    drawn = np.random.default_rng(0).random((FIRST_ANSWER_TRIES - 1, lower.size))
-    for unit in np.concatenate([np.full((1, lower.size), 0.5), drawn]):
-        answer = call(0, (lower + unit * (upper - lower))[None])[0][0]
+    drawn = np.random.default_rng(0).random((FIRST_ANSWER_TRIES - 1, box.dim))
+    for unit in np.concatenate([np.full((1, box.dim), 0.5), drawn]):
+        answer = call(0, box.to_box(unit[None]))[0][0]
         if answer.fault is Fault.NONE:
             return answer
     raise InvalidInput(

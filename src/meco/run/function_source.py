@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from meco.core.box import Box
+from meco.core.categories import Categories
 from meco.core.source import ExtraCalls
 from meco.core.streams import SCOUT_STREAM
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
+from meco.variables import Variables
 
 if TYPE_CHECKING:
-    from meco.run.log_scale import LogScale
+    from meco.core.log_scale import LogScale
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
@@ -47,16 +49,25 @@ def make_box(request: Request) -> Box:
     """The box of a request, arrays [1, 1, D], without pinned points."""
     lower, upper = request.variables.lower, request.variables.upper
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
-    return Box(lower[None, None], upper[None, None], integer, _make_log_scale(request), range=request.range)
+    scale, categories = _make_log_scale(request), find_categories(request.variables)
+    return Box(lower[None, None], upper[None, None], integer, scale, range=request.range, categories=categories)
 
 
 def _make_log_scale(request: Request) -> LogScale | None:
     """What takes variables on a logarithmic scale to the box and back; None where there are none."""
     if request.logarithmic is None:
         return None
-    from meco.run.log_scale import LogScale
+    from meco.core.log_scale import LogScale
 
     return LogScale(request.logarithmic, request.variables.lower, request.variables.upper)
+
+
+def find_categories(variables: Variables) -> Categories | None:
+    """The variables that are categories, as engines see them; None where there are none."""
+    columns = np.flatnonzero(variables.categorical)
+    if not columns.size:
+        return None
+    return Categories(columns, variables.upper[columns].astype(int) + 1, variables.column("ordered")[columns])
 
 
 class AnsweredConstraints:

@@ -8,7 +8,6 @@ import numpy as np
 
 from meco.core.box import Box
 from meco.core.capabilities import LinearRows, find_capability
-from meco.core.categories import Categories
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -51,7 +50,7 @@ def make_search(
         lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
         range=box.range,
-        categories=_find_categories(request),
+        categories=box.categories,
         noisy=request.noise is not False if request.noise is not None else None,
         noise=constraints.noise,
     )
@@ -62,15 +61,6 @@ def make_search(
     for points in (k for k in (request.known, further_known) if k is not None and len(k.f)):
         evaluator.history.update_best(points.x[None], points.to_evaluation(*constraints.tolerances()))
     return Loop(engine, evaluator)
-
-
-def _find_categories(request: Request) -> Categories | None:
-    """The variables that are categories; None where there are none."""
-    columns = np.flatnonzero(request.variables.categorical)
-    if not columns.size:
-        return None
-    counts = request.variables.upper[columns].astype(int) + 1
-    return Categories(columns, counts, request.variables.column("ordered")[columns])
 
 
 def _make_search_box(request: Request) -> Box:

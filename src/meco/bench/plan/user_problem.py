@@ -38,7 +38,8 @@ def _read_problem(path: str, name: str, digest: str) -> Problem:
         as_problem,  # how minimize() reads answers: a campaign on suites needs none of it
     )
 
-    return as_problem(f"{Path(path).name}:{name}", found, bounds, getattr(module, "integrality", None))
+    integrality, cheap = (getattr(module, each, None) for each in ("integrality", "cheap"))
+    return as_problem(f"{Path(path).name}:{name}", found, bounds, integrality, cheap)
 
 
 def _list_problems(module: ModuleType) -> str:
