@@ -156,7 +156,7 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
     given = ["--problem", f"{mine}:bowl", "--methods", DEFAULT, "SHADE-FR", "--runs", "4", "--budget", "80", "--quiet"]
     assert main(["bench", *given, "--executor", "serial", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    found = re.search(f"On mine.py:bowl use {DEFAULT}: feasible in 4 of 4 runs, median f ([0-9.]+) ", said)
+    found = re.search(f"On mine.py:bowl use {DEFAULT}: feasible in 4 of 4 runs, median f ([0-9.]+), ", said)
     assert found is not None
     assert float(found[1]) == pytest.approx(1.25, abs=1.2e-4)  # the level may be kept to 1e-4 only
     assert "SHADE-FR comes next" in said
@@ -188,14 +188,41 @@ def with_f(record: RunRecord, f: float | None) -> RunRecord:
 
 def test_more_feasible_runs_come_before_a_smaller_f(compared):
     said = told(compared, lambda run, r: with_f(r, 9.0 if run.method == "MA-ES" else 1.0 if run.seed < 3 else None))
-    assert said.startswith("On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 9.00000 after 60 evaluations.")
-    assert "SHADE-FR comes next (feasible in 2 of 4 runs)" in said
+    assert said.startswith("On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 9.00000, 0 of 4 ")
+    assert "SHADE-FR comes next (feasible in 2 of 4 runs, 2 of 4 within 0.0001 of the best of all)" in said
 
 
-def test_a_difference_that_chance_may_make_is_called_so(compared):
+def test_a_difference_that_few_runs_cannot_tell_from_chance_is_called_so(compared):
     said = told(compared, lambda run, r: with_f(r, 1.0 + run.seed + 0.1 * (run.method == "MA-ES")))
-    assert "chance may explain the difference" in said
-    assert said.endswith("either will do.")
+    assert "4 runs of each are too few to tell whether that is chance (rank-sum test, p = 0.6857)" in said
+    assert said.endswith("give --runs 20 or more.")
+    assert "will do" not in said
+
+
+def test_a_difference_that_many_runs_leave_to_chance_is_called_so(compared, monkeypatch):
+    monkeypatch.setattr(choice, "ENOUGH", 4)
+    said = told(compared, lambda run, r: with_f(r, 1.0 + run.seed + 0.1 * (run.method == "MA-ES")))
+    assert "chance may explain the difference (rank-sum test, p = 0.6857, 4 runs of each)" in said
+
+
+def test_equal_medians_are_no_tie_where_one_method_misses_the_best_more_often(compared):
+    """Medians agree to rounding; SHADE-FR has the smaller one, and one run of four at another minimum."""
+    said = told(
+        compared,
+        lambda run, r: with_f(
+            r, 7.0 + 1e-9 if run.method == "MA-ES" else 9.0 if run.seed == 4 else 7.0 + 1e-9 * (run.seed - 1)
+        ),
+    )
+    assert said.startswith(
+        "On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 7.00000, 4 of 4 within 0.0001 of the best of all"
+    )
+    assert "SHADE-FR comes next (feasible in 4 of 4 runs, median f 7.00000, 3 of 4 within 0.0001" in said
+    assert "too few to tell" in said
+
+
+def test_what_differs_by_rounding_is_near_a_best_of_zero(compared):
+    said = told(compared, lambda run, r: with_f(r, 1.0 if run.seed == 4 else 1e-22 if run.method == "MA-ES" else 1e-20))
+    assert said.count("3 of 4 within 0.0001 of the best of all") == 2
 
 
 def test_a_difference_that_chance_does_not_make_is_called_so(compared):
@@ -205,9 +232,15 @@ def test_a_difference_that_chance_does_not_make_is_called_so(compared):
 
 
 def test_where_nothing_is_feasible_the_nearest_is_named(compared):
-    said = told(compared, lambda run, r: with_f(r, None))
-    assert "no method found a feasible point in 60 evaluations" in said
+    said = told(compared, lambda run, r: replace(with_f(r, None), nu=1.0 + (run.method == "MA-ES")))
+    assert "no method found a feasible point in 60 evaluations; SHADE-FR came nearest (median violation 1.00)" in said
     assert "try a larger --budget" in said
+
+
+def test_where_all_are_equally_far_from_feasible_there_may_be_no_feasible_point(compared):
+    said = told(compared, lambda run, r: with_f(r, None))
+    assert "all came equally near (median violation 2.00): there may be no feasible point" in said
+    assert "nearest" not in said
 
 
 def test_curves_begin_where_most_runs_are_feasible(compared):
