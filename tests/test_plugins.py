@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.bench.plan.contender import split_name_and_options
 from meco.cli import main
 from meco.core.registry import Registry
 from meco.engines.de.shade import Shade
@@ -199,3 +200,63 @@ def test_every_option_of_a_record_is_one_that_its_builder_takes():
         loose = any(p.kind is p.VAR_KEYWORD for p in takes.values())
         assert loose or set(record.options) <= set(takes), name
     assert np.all([record.about for record in meco.METHODS.values()])
+
+
+def test_a_comparison_takes_problems_of_plug_ins_at_their_own_size(installed):
+    done = fresh(
+        "from meco.bench.plan.comparison import make_comparison\n"
+        "for names in (['bowl'], ['bowl', 'tilted'], ['wide']):\n"
+        "    print([case.dim for case in make_comparison(problems=names).cases()])\n"
+        "try: make_comparison(problems=['bowl'], dims=[3])\n"
+        "except ValueError as error: print(error)",
+        installed,
+    )
+    *sizes, refused = done.stdout.splitlines()
+    assert sizes == ["[2]", "[2, 10]", "[10]"]
+    assert refused == "bowl has a fixed number of variables; leave --dim out, or compare it separately"
+
+
+SAW = """
+from meco.policies import Policy
+
+
+class Saw(Policy):
+    def decide(self, s, u, controls):
+        return {"epsilon": 0.5 + 0.0 * s[:, 0]}
+
+
+made, number = Saw(), 3
+"""
+
+
+@pytest.mark.parametrize("name", ["Saw", "made"])
+def test_a_policy_of_a_file_is_found_by_name(folder, name):
+    (folder / "saw.py").write_text(SAW)
+    ours = meco.solve("MeCO", "tilted", 200, [1], policy=f"saw.py:{name}")[0]
+    assert_array_equal(ours.x, meco.solve("MeCO", "tilted", 200, [1], policy={"epsilon": 0.5})[0].x)
+
+
+def test_what_is_no_policy_in_a_file_is_refused(folder):
+    (folder / "saw.py").write_text(SAW)
+    with pytest.raises(InvalidInput, match="a policy in a file must be a class or an object of"):
+        meco.solve("MeCO", "tilted", 200, [1], policy="saw.py:number")
+    with pytest.raises(UnknownName, match="did you mean 'Saw'"):
+        meco.solve("MeCO", "tilted", 200, [1], policy="saw.py:Sow")
+
+
+def test_policies_of_files_and_constants_are_compared(folder, capsys):
+    (folder / "saw.py").write_text(SAW)
+    steered = ["MeCO:policy=saw.py:Saw", 'MeCO:policy={"epsilon": 0.5},pop_size=20', "MeCO"]
+    bench = ["bench", "--problem", "tilted", "--methods", *steered, "--runs", "2", "--budget", "120"]
+    assert main([*bench, "--executor", "serial", "--out", "out", "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "6 of 6 runs" in said
+    assert "MeCO:policy=saw.py:Saw" in said
+    (folder / "saw.py").write_text(SAW.replace("0.5", "0.1"))
+    assert main([*bench, "--executor", "serial", "--out", "out", "--quiet"]) == 0
+    assert "6 of 6 runs" in capsys.readouterr().out
+
+
+def test_a_folder_with_an_equals_sign_is_no_option():
+    assert split_name_and_options("a=b/mine.py:Uniform:pop_size=4") == ("a=b/mine.py:Uniform", "pop_size=4")
+    assert split_name_and_options("MeCO:policy=a/saw.py:Saw") == ("MeCO", "policy=a/saw.py:Saw")

@@ -8,13 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.registry import Registry
 from meco.core.streams import UNTRAINED_STREAM
 from meco.errors import InvalidInput
+from meco.files.modules import names_a_file
 from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack_networks
 from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, stack_policies
 from meco.policies.store import load_policy
 
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
+
+
+def _make_own_policy(found: Any) -> Policy:
+    """The policy that a file holds: an object, or a class that is made without arguments; InvalidInput for others."""
+    made = found() if isinstance(found, type) and issubclass(found, Policy) else found
+    if not isinstance(made, Policy):
+        raise InvalidInput(
+            f"a policy in a file must be a class or an object of meco.policies.Policy; got {found!r:.60}"
+        )
+    return made
+
+
+OWN_POLICIES: Registry[Policy] = Registry("policy", {}, accept=_make_own_policy)  # of files, "mine.py:Name"
 
 
 def find_policy(
@@ -25,9 +40,9 @@ def find_policy(
 ) -> Policy:
     """The policy of the runs with these seeds.
 
-    given is a name of policy_names(), a file, "untrained", "random", constants such as
-    {"theta": 0.5, "share": 0}, a policy object, or one network for each run. shape and
-    kind are those of a network without training. Anything else, and a policy that is not there, is an error.
+    given is a name of policy_names(), a file, "mine.py:Name" for a class of one's own, "untrained", "random",
+    constants such as {"theta": 0.5, "share": 0}, a policy object, or one network for each run.
+    shape and kind are those of a network without training. Anything else, and a policy that is not there, is an error.
     """
     if isinstance(given, Policy):
         return given
@@ -47,9 +62,14 @@ def find_policy(
 def _find_named(
     given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
 ) -> Policy:
-    """The policy "random" or "untrained", or one by name or file; MissingData or UnknownName where it is not there."""
+    """The policy "random" or "untrained", or one by name or file; MissingData or UnknownName where it is not there.
+
+    A Python file is executed.
+    """
     if given == "random":
         return RandomPolicy()
+    if isinstance(given, str) and names_a_file(given):
+        return OWN_POLICIES[given]
     return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
 
 

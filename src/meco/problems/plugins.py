@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from meco.core.problem import Problem
@@ -21,6 +22,17 @@ _WANTED = (
     "{} must be a meco.Problem, which @meco.problem(name, bounds) makes of a formula, or a function of D that makes one"
 )
 PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_check_plugin)
+
+
+def has_choice_of_dim(name: str) -> bool:
+    """Whether a plug-in makes problems of any number of variables: a problem, or a function without D, does not."""
+    found = PLUGINS[name]
+    if isinstance(found, Problem):
+        return False
+    try:
+        return bool(inspect.signature(found).parameters)
+    except (TypeError, ValueError):  # of what has no signature nothing is known
+        return True
 
 
 def make_problem(name: str, dim: int | None = None) -> Problem:

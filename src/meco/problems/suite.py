@@ -9,7 +9,7 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
 from meco.files.modules import names_a_file
 from meco.problems.generated.families import SETS, first_problem_names, parse_name, problem_name
-from meco.problems.plugins import PLUGINS
+from meco.problems.plugins import PLUGINS, has_choice_of_dim
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
@@ -114,7 +114,9 @@ def find_problem_module(name: str) -> tuple[ProblemModule, str]:
             if exact.lower() == first:
                 return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if names_a_file(str(name)) or name in PLUGINS:  # what a file does not have is said by the registry
-        return ProblemModule("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
+        return ProblemModule("meco.problems.plugins", (), has_choice_of_dim(name), instances=False), PLUGINS.resolve(
+            name
+        )
     if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
         family, exact = find_problem_module(str(name)[: -len(UNITS_SUFFIX)])
         return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX

@@ -13,6 +13,7 @@ from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
 from meco.methods import METHODS
 from meco.policies.paper.methods import DEFAULT_POLICY
+from meco.policies.resolve import OWN_POLICIES
 from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
@@ -47,8 +48,9 @@ class Contender:
 
     @classmethod
     def parse(cls, text: str) -> Contender:
-        """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30.
+        """A contender as the command line spells it: SHADE, MeCO:policy=meco-10d,pop_size=30, MeCO:policy=mine.py:Name.
 
+        A policy of a file is loaded, which executes it.
         An unknown method or an option without "=" is an error; whether the method knows an option is not asked.
         """
         name, rest = split_name_and_options(text)
@@ -58,6 +60,8 @@ class Contender:
             if not equals:
                 raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
             options[key.strip()] = _parse_value(value.strip())
+        if isinstance(options.get("policy"), str) and names_a_file(options["policy"]):
+            options["policy"] = OWN_POLICIES.resolve(options["policy"])  # with its folder, and the digest of the file
         return cls.from_method(METHODS.resolve(name), rest, **options)
 
     @classmethod
@@ -86,7 +90,9 @@ class Contender:
 
 def split_name_and_options(text: str) -> tuple[str, str]:
     """The method and the text of its options, "" without any: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
-    path, name = split_file_name(text) if names_a_file(text) else ("", text)
+    before = text.partition("=")[0]  # what comes after belongs to an option, which may name a file, too
+    of_file = names_a_file(text) and (":" not in before or names_a_file(before))
+    path, name = split_file_name(text) if of_file else ("", text)
     name, _, rest = name.partition(":")
     return f"{path}:{name}" if path else name, rest
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
 PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
@@ -25,8 +26,7 @@ def pin_versions(experiment: Experiment) -> Experiment:
     now = replace(
         experiment, versions={name: read_dim_and_digest(path, name) for name, path in experiment.files.items()}
     )
-    steered, cases = [c for c in experiment.contenders if isinstance(c.options.get("policy"), str)], now.cases()
-    names = {json.loads(c.options_json(p))["policy"] for c in steered for p in cases}
+    names = {name for c in experiment.contenders for name in _list_policy_files(c, now)}
     found = {name: read_policy_digest(name) for name in sorted(names)}
     return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
@@ -60,7 +60,7 @@ def adjust_experiment(
 def find_contender(experiment: Experiment, text: str) -> Contender | None:
     """The contender of this label, or of the method that it is a spelling of; None without either."""
     known = {c.label.lower(): c for c in experiment.contenders}
-    exact = METHODS.resolve(text) if text in METHODS else text
+    exact = METHODS.resolve(text) if not split_name_and_options(text)[1] and text in METHODS else text
     names = (name.lower() for name in (text, exact, LABELS.get(exact, exact)))
     return next((known[name] for name in names if name in known), None)
 
@@ -107,11 +107,9 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     lost: dict[str, int] = {}
     missing_names: set[str] = set()
     for contender in experiment.contenders:
-        if isinstance(contender.options.get("policy"), str):
-            names = {json.loads(contender.options_json(case))["policy"] for case in experiment.cases()}
-            if missing := {name for name in names if not read_policy_digest(name)}:
-                lost[contender.label] = len(missing)
-                missing_names |= missing
+        if missing := {name for name in _list_policy_files(contender, experiment) if not read_policy_digest(name)}:
+            lost[contender.label] = len(missing)
+            missing_names |= missing
     if not lost:
         return experiment, ""
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
@@ -121,6 +119,14 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
         f"{_compose_training_command(missing_names)}"
     )
     return replace(experiment, contenders=kept), said
+
+
+def _list_policy_files(contender: Contender, experiment: Experiment) -> set[str]:
+    """Names of trained policies that a contender plays; constants and classes of Python files are none."""
+    policy = contender.options.get("policy")
+    if not isinstance(policy, str) or names_a_file(policy):
+        return set()
+    return {json.loads(contender.options_json(case))["policy"] for case in experiment.cases()}
 
 
 def _compose_training_command(names: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 from meco.core.platform import Platform, describe_platform
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
+from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
 HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
@@ -74,7 +75,8 @@ def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, wor
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
         options, method = json.loads(run.options), METHODS[run.method]
-        by_name = isinstance(options.get("policy"), str) and "hidden" not in options
+        policy = options.get("policy")
+        by_name = isinstance(policy, str) and not names_a_file(policy) and "hidden" not in options
         if by_name and method.lockstep and not method.models_functions:
             options.pop("policy")  # runs in lockstep may each have their own, if all are of one kind
         shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
