@@ -37,6 +37,7 @@ TASK_OPTIONS = (
     "holdout",
     "name",
 )  # options that say what to train, as a preset does
+FEW_DECISIONS = 5  # in an episode, below which a training teaches next to nothing; the paper's least is 9
 EXIT_STOPPED = 130  # exit code after a clean stop that can be continued
 # options with a value that do not change the policy
 OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds", "--together")
@@ -90,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
     load_extra("torch", "train", "training")
     _check_batch_options(args)
     configs = read_configs(args)
+    for note in dict.fromkeys(filter(None, map(warn_of_short_episodes, configs))):
+        print(f"meco: {note}", file=sys.stderr)
     args.out.mkdir(parents=True, exist_ok=True)
     from meco.learn.paper.trainer import lockstep_groups
 
@@ -102,6 +105,19 @@ def run(args: argparse.Namespace) -> int:
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
                 return EXIT_STOPPED
     return 0
+
+
+def warn_of_short_episodes(config: TrainingConfig) -> str:
+    """A sentence for a training whose episodes have too few decisions to learn from, and the way out; "" for others."""
+    if config.steps >= FEW_DECISIONS:
+        return ""
+    size, evaluations = config.episode.pop_size, config.evaluations
+    decisions = "1 decision" if config.steps == 1 else f"{config.steps} decisions"
+    return (
+        f"{evaluations} evaluations with a population of {size} leave {decisions} in an episode, from which next to "
+        f"nothing is learnt: give a larger budget, --set budget={20 * size}, or a smaller population, "
+        f"--set pop_size={max(4, evaluations // 20)}"
+    )
 
 
 def _check_batch_options(args: argparse.Namespace) -> None:
