@@ -112,3 +112,14 @@ def test_every_test_that_the_page_of_repairs_names_exists():
     for named in re.findall(r"`((?:tests/[\w/]+\.py::)?test_\w+|tests/[\w/]+\.py::test_\w+)`", page):
         file, _, name = named.rpartition("::") if "::" in named else (file, "", named)
         assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), named
+
+
+def test_how_to_cite_names_what_the_citation_file_names():
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    entry = lambda key: [line.partition(f"{key}: ")[2].strip('"') for line in lines if line.strip().startswith(key)]  # noqa: E731
+    titles = [line.partition("title: ")[2].strip('"') for line in lines if line.strip().startswith("title:")]
+    authors = [f"{given} {family}" for family, given in zip(entry("- family-names"), entry("given-names"))]
+    assert (len(titles), len(authors)) == (2, 4)
+    for page in ("README.md", "docs/index.md"):
+        said = (ROOT / page).read_text(encoding="utf-8").partition("## How to cite")[2]
+        assert all(each in said for each in (*titles, *authors, "The MeCO developers")), page

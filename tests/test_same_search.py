@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from engine_classes import ENGINE_CLASSES, few_evaluations, marked
-from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
+from meco import METHODS, Problem, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.run.groups import make_groups, run_group
@@ -111,3 +111,31 @@ def test_a_limit_on_time_does_not_change_the_search(capsys):
     limited = json.loads(capsys.readouterr().out)
     assert plain["x"] == limited["x"]
     assert plain["f"] == limited["fun"]
+
+
+def test_on_what_looks_noisy_the_doors_agree_where_both_are_told_the_same():
+    """As docs/experiments.md says: noise=False and the problem's tolerances; left open, minimize() looks for noise."""
+    points = []
+
+    def formula(x):
+        points.extend(np.array(x).reshape(-1, 2))
+        return (
+            (x**2).sum(axis=-1) + 0.3 * np.sin(1e4 * x).sum(axis=-1),
+            [0.5 - x[..., 0] + 0.3 * np.cos(1e4 * x[..., 1])],
+            [],
+        )
+
+    problem = Problem("rough", [-2, -2], [2, 2], 1, 0, formula)
+
+    def asked(search):
+        points.clear()
+        search()
+        return np.array(points)
+
+    def by_door(**said):
+        return asked(lambda: minimize(problem.raw, [(-2, 2)] * 2, method="TR", budget=150, seed=SEED, **said))
+
+    ours = asked(lambda: solve("TR", problem, 150, [SEED]))
+    told = {"noise": False, "tolerances": Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol)}
+    assert_array_equal(by_door(**told), ours)
+    assert (by_door() != ours).any()
