@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -70,11 +71,16 @@ class CannotWrite(MecoError, OSError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like this one, None if none is like it; a common beginning settles ties."""
+    """The known name most like this one, None if none is like it; a common beginning settles ties.
+
+    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before all others.
+    """
     wanted = name.lower()
 
     def likeness(candidate: str) -> tuple[float, int]:
         other = candidate.lower()
+        if wanted in re.split(r"[^a-z0-9]+", other):
+            return 1.0, len(wanted)
         return SequenceMatcher(None, wanted, other).ratio(), len(commonprefix([wanted, other]))
 
     best = max(known, key=likeness, default=None)

@@ -269,6 +269,14 @@ def test_the_command_lists_shows_and_verifies(shelf, capsys):
     assert "did you mean 'meco-10d'?" in capsys.readouterr().err
 
 
+def test_the_columns_of_the_list_hold_long_entries(shelf, capsys):
+    save_policy(shelf / "meco-wide.safetensors", NETWORK, {**RECORD, "seed": 3, "dim": [2, 5, 10, 20]})
+    assert main(["policy", "list"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert {line[head.index("seed") + 3] for line in lines} == {"0", "3", "-"}
+    assert lines[-1].split()[2] == "2,5,10,20"
+
+
 def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
     (shelf / "meco-10d.training.jsonl").write_bytes(b"other")
     assert "is not the log of the training" in policy_store.verify_policy("meco-10d")[0]

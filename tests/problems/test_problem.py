@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meco
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, UnknownName
 
 
 def test_bounds_are_checked_by_name():
@@ -18,3 +18,21 @@ def test_a_formula_that_gives_other_counts_than_declared_is_named():
     wrong = meco.Problem("wrong", [0.0], [1.0], 2, 0, lambda x: (x[..., 0], [x[..., 0]], []))
     with pytest.raises(InvalidInput, match="wrong declares 2 inequalities and 0 equalities; its formula gave 1 and 0"):
         wrong.raw(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ([meco.Variable(0, 9, integer=True), (0, 1)], r"integers are marked by integrality=\[True"),
+        ({"a": (0, 1)}, "bounds of a problem are"),
+        ([0.0, 1.0], r"pairs, shape \(D, 2\); got shape \(2,\)"),
+    ],
+)
+def test_bounds_that_are_no_pairs_are_named(bounds, said):
+    with pytest.raises(InvalidInput, match=said):
+        meco.problem("mine", bounds=bounds)(lambda x: (x.sum(-1), [], []))
+
+
+def test_a_name_that_is_a_part_of_another_suggests_it():
+    with pytest.raises(UnknownName, match="did you mean 'Optuna-TPE'"):
+        meco.METHODS["TPE"]

@@ -64,6 +64,7 @@ def test_contradictions_are_refused_before_the_first_call(change, words):
         ("integrality", "Variable"),
         ("disp", r"meco.Progress\(\)"),
         ("n_jobs", "workers="),
+        ("direction", "return -f"),
     ],
 )
 def test_a_keyword_of_scipy_is_answered_with_what_does_its_work(keyword, way_out):

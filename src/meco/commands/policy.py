@@ -10,7 +10,10 @@ from meco.errors import DamagedFile
 from meco.files.names import escape_for_terminal
 from meco.policies.store import load_policy, policy_names, policy_path, verify_policy
 
-SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
+SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list, after the name
+HEADS = ("suite", "D", "controls", "seed", "commit")
+NUMBERS = (2, 4)  # columns to the right
+COMMIT_DIGITS = 12  # shown
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,17 +44,29 @@ def _list_policies(args: argparse.Namespace) -> int:
     elif not told:
         print("no policy is installed; `meco train` makes one")
     else:
-        width = max(map(len, told))
-        print(f"{'policy':{width}s}  {'suite':10s} {'D':>4s}  {'controls':10s} {'seed':>6s}  commit")
+        lines = [["policy", *HEADS]]
         for name, metadata in told.items():
-            if "damaged" in metadata:
-                print(f"{name:{width}s}  damaged, see `meco policy verify {name}`")
-                continue
-            suite, dim, controls, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
-            print(
-                escape_for_terminal(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}")
+            shown = [_show_entry(key, metadata.get(key)) for key in SHOWN]
+            lines.append(
+                [name, f"damaged, see `meco policy verify {name}`"] if "damaged" in metadata else [name, *shown]
             )
+        full = [line for line in lines if len(line) > 2]
+        widths = [max(len(line[0]) for line in lines), *(max(map(len, column)) for column in list(zip(*full))[1:])]
+        for line in lines:
+            print(escape_for_terminal(_align_line(line, widths)))
     return 0
+
+
+def _show_entry(key: str, value: Any) -> str:
+    """An entry of a policy's record as the list shows it: a dash for none, a list with commas, a commit in short."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return "-" if value is None else str(value)[: COMMIT_DIGITS if key == "commit" else None]
+
+
+def _align_line(texts: list[str], widths: list[int]) -> str:
+    """A line of the list: words to the left, numbers to the right."""
+    return "  ".join(t.rjust(w) if k in NUMBERS else t.ljust(w) for k, (t, w) in enumerate(zip(texts, widths))).rstrip()
 
 
 def _read_metadata(name: str) -> dict[str, Any]:

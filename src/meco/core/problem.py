@@ -166,12 +166,26 @@ def problem(
 
     def make_problem(formula: Formula) -> Problem:
         """The problem of this formula."""
-        low, high = np.array(bounds, dtype=np.float64).T
+        low, high = _read_pairs(bounds, name)
         n_ineq, n_eq = counts or _count_constraints(formula, (low + high) / 2)
         title = (formula.__doc__ or name).strip().partition("\n")[0]
         return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **fields})
 
     return make_problem
+
+
+def _read_pairs(bounds: Any, name: str) -> np.ndarray:
+    """Pairs (low, high) as two rows [2, D]; InvalidInput for anything else, such as Variables."""
+    try:
+        pairs = np.array(bounds, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{name}: bounds of a problem are (low, high) pairs of numbers; integers are marked by integrality=[True, "
+            "False, ...]. For names, logarithms and categories give a plain function and its bounds to minimize()"
+        ) from error
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise InvalidInput(f"{name}: bounds of a problem are (low, high) pairs, shape (D, 2); got shape {pairs.shape}")
+    return pairs.T
 
 
 def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:

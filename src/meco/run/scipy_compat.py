@@ -37,6 +37,7 @@ ADVICE = {
     **dict.fromkeys(("disp", "verbose", "progress"), _PROGRESS),
     **dict.fromkeys(("jac", "hess"), "derivatives are neither needed nor used"),
     **dict.fromkeys(("random_state", "rng"), "seed= takes a whole number or a NumPy generator"),
+    **dict.fromkeys(("direction", "maximize", "sense"), "f is minimised: return -f from fun to find its maximum"),
     "resume": "checkpoint=Checkpoint(folder, resume=True) goes on with a run",
     "repeats": "meco.confirm(result, fun, calls=20) calls the best points again",
 }
