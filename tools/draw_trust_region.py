@@ -22,7 +22,7 @@ from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, Outline, Panel, Segment, Spot, Strokes
 from meco.tr.engine import TrustRegion
 from meco.tr.quadratic import Quadratic
-from meco.tr.region import Source
+from meco.tr.region import PointSource
 
 SHOWN, BUDGET, THETA = 0, 40, 0.5  # the iteration that is drawn, evaluations, share of the violation that may stay
 WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series
@@ -53,7 +53,7 @@ class Shot:
         wrong = float(region.error[0, 0]) * self.delta**2  # as wide as the model has just been wrong
         self.margin = min(float(engine.settings["margin"][0]) * change, wrong)
         self.before, self.asked = before, asked
-        self.looks = bool(engine.asked.expectation.source[0, 0] == Source.GEOMETRY)
+        self.looks = bool(engine.asked.expectation.source[0, 0] == PointSource.GEOMETRY)
 
     @property
     def limit(self) -> float:
