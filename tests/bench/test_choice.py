@@ -189,7 +189,7 @@ def with_f(record: RunRecord, f: float | None) -> RunRecord:
 def test_more_feasible_runs_come_before_a_smaller_f(compared):
     said = told(compared, lambda run, r: with_f(r, 9.0 if run.method == "MA-ES" else 1.0 if run.seed < 3 else None))
     assert said.startswith("On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 9.00000, 0 of 4 ")
-    assert "SHADE-FR comes next (feasible in 2 of 4 runs, 2 of 4 within 0.0001 of the best of all)" in said
+    assert "SHADE-FR comes next (feasible in 2 of 4 runs, 2 of 4 within 0.01 % of the best of all)" in said
 
 
 def test_a_difference_that_few_runs_cannot_tell_from_chance_is_called_so(compared):
@@ -214,15 +214,15 @@ def test_equal_medians_are_no_tie_where_one_method_misses_the_best_more_often(co
         ),
     )
     assert said.startswith(
-        "On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 7.00000, 4 of 4 within 0.0001 of the best of all"
+        "On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 7.00000, 4 of 4 within 0.01 % of the best of all"
     )
-    assert "SHADE-FR comes next (feasible in 4 of 4 runs, median f 7.00000, 3 of 4 within 0.0001" in said
+    assert "SHADE-FR comes next (feasible in 4 of 4 runs, median f 7.00000, 3 of 4 within 0.01 %" in said
     assert "too few to tell" in said
 
 
 def test_what_differs_by_rounding_is_near_a_best_of_zero(compared):
     said = told(compared, lambda run, r: with_f(r, 1.0 if run.seed == 4 else 1e-22 if run.method == "MA-ES" else 1e-20))
-    assert said.count("3 of 4 within 0.0001 of the best of all") == 2
+    assert said.count("3 of 4 within 0.01 % of the best of all") == 2
 
 
 def test_a_difference_that_chance_does_not_make_is_called_so(compared):

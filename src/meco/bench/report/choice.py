@@ -132,7 +132,7 @@ def make_standing_table(results: RunArrays, j: int) -> Table:
         Column("feasible runs"),
         Column("median f", "of all runs, an infeasible one counting as infinite"),
         Column("best f", "of all runs that found a feasible point"),
-        Column("runs near the best", f"within {NEAR:g} of the best f of all methods, relative to it"),
+        Column("runs near the best", f"within {100 * NEAR:g} % of the best f of all methods"),
         Column("median violation"),
         Column("evaluations to feasible", "median; a run that found no feasible point counts as never"),
         Column("seconds a run", "of one core, the function included"),
@@ -239,7 +239,7 @@ def _describe_standing(one: Standing) -> str:
     if not one.feasible:
         return seen
     median = f", median f {_format_value(one.median)}" if np.isfinite(one.median) else ""
-    return f"{seen}{median}, {one.near} of {one.runs} within {NEAR:g} of the best of all"
+    return f"{seen}{median}, {one.near} of {one.runs} within {100 * NEAR:g} % of the best of all"
 
 
 def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> str:
