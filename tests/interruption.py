@@ -8,6 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 
+def pass_for(fun: Callable[[Any], Any], stand_in: Any) -> Any:
+    """The stand-in, which a run folder takes for the function from now on."""
+    stand_in.__qualname__ = getattr(fun, "__qualname__", type(fun).__qualname__)
+    stand_in.fingerprint_parts = lambda: [fun]
+    return stand_in
+
+
 def broken_off(fun: Callable[[Any], Any], after: int) -> Callable[[Any], Any]:
     """The function, interrupted in the call after so many; a run folder takes the two for the same function."""
     calls = []
@@ -18,8 +25,7 @@ def broken_off(fun: Callable[[Any], Any], after: int) -> Callable[[Any], Any]:
             raise KeyboardInterrupt
         return fun(x)
 
-    breaks_off.__qualname__ = fun.__qualname__
-    return breaks_off
+    return pass_for(fun, breaks_off)
 
 
 def kill_run(run: Callable[[Callable[[Any], Any]], Any], fun: Callable[[Any], Any], after: int) -> None:
@@ -32,7 +38,6 @@ def kill_run(run: Callable[[Callable[[Any], Any]], Any], fun: Callable[[Any], An
             calls.append(x)
             return os.kill(os.getpid(), signal.SIGKILL) if len(calls) > after else fun(x)
 
-        killed.__qualname__ = getattr(fun, "__qualname__", type(fun).__qualname__)
-        run(killed)
+        run(pass_for(fun, killed))
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL

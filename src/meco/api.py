@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput, warn_user
+from meco.evaluations import Evaluations
 from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, SerialBackend, Stopping
+from meco.run.folder.reader import read_run_json
 from meco.run.folder.run_folder import RunFolder, read_recorded_inputs
+from meco.run.function_fingerprint import fingerprint_function
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
@@ -112,6 +117,9 @@ def minimize(
             from meco.run.cheap_constraints import add_cheap_constraints
 
             request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
+        request = replace(
+            request, function=fingerprint_function(fun, separate, free), known_function=_find_known_function(evaluated)
+        )
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:
             raise InvalidInput(
@@ -127,7 +135,9 @@ def minimize(
                     "on_error": on_error,
                     "asynchronous": pool.asynchronous,
                 }
-                folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
+                folder = files.enter_context(
+                    closing(RunFolder.open(saved, inputs, getattr(fun, "source", None), request.function))
+                )
             session = (_find_async_session_class(request, backend) if pool.asynchronous else Session)(
                 request,
                 backend,
@@ -180,6 +190,15 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
     from meco.run.cheap_constraints import read_cheap
 
     return read_cheap(cheap, variables)
+
+
+def _find_known_function(evaluated: Any) -> str | None:
+    """The fingerprint of the function whose evaluations these are, of a result or a run folder; None: not known."""
+    if isinstance(evaluated, Evaluations):
+        return evaluated.function
+    if isinstance(evaluated, (str, os.PathLike)):
+        return (read_run_json(Path(evaluated)) or {}).get("function")
+    return None
 
 
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:

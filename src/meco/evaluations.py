@@ -41,6 +41,7 @@ class Evaluations:
     fault: np.ndarray
     leader: int = -1  # the place of the best, feasibility first
     best: ClassVar[BestPoint | None] = None
+    function: ClassVar[str | None] = None  # fingerprint of the function that was called
 
     @classmethod
     def deferred(
@@ -51,6 +52,11 @@ class Evaluations:
         vars(columns).update(_make_columns=make_columns, leader=leader, best=best)
         return columns
 
+    def mark_function(self, fingerprint: str | None) -> Evaluations:
+        """This table, which from now on says which function was called."""
+        vars(self)["function"] = fingerprint
+        return self
+
     def __getattr__(self, name: str) -> Any:
         """A column that deferred() left to be made: all of them are made now."""
         if name not in self.__dataclass_fields__ or "_make_columns" not in vars(self):
@@ -60,7 +66,7 @@ class Evaluations:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: every column, made if need be, and not the function that makes them."""
-        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, "best")}
+        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, "best", "function")}
 
     def __len__(self) -> int:
         return len(self.f)

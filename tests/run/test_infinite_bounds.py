@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from interruption import pass_for
 from meco.errors import InvalidInput
 from meco.methods import METHODS
 from meco.options import Checkpoint, Tolerances, Workers
@@ -172,7 +173,7 @@ def test_a_run_is_continued_bit_for_bit(tmp_path, stop):
             raise KeyboardInterrupt
         return fun(x)
 
-    broken.__qualname__ = fun.__qualname__
+    pass_for(fun, broken)
     start = {"x0": [0.0, 1.0, 1.0], "budget": 50, "seed": 3}
     whole = meco.minimize(fun, bounds, **start)
     meco.minimize(broken, bounds, checkpoint=tmp_path / "run", **start)

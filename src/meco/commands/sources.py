@@ -41,6 +41,10 @@ class FileFunction:
     def __call__(self, x: np.ndarray) -> Any:
         return self.fun(x)
 
+    def fingerprint_parts(self) -> list[Any]:
+        """What a fingerprint of this function reads: the function itself."""
+        return [self.fun]
+
     @property
     def bounds(self) -> Any:
         """Bounds that the file declares, or None; those of a problem are its own."""

@@ -45,6 +45,7 @@ def make_result(
     """
     allowed, deviations, misfits = _resolve_names(request, log)
     every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
+    every.mark_function(request.function)
     found = _choose_point(request, every)
     ended = reason != "running" and every.best is not None
     noisy = choose_noisy_answer(every, allowed, deviations) if ended else None

@@ -14,6 +14,7 @@ from meco.core.evaluator import Evaluator
 from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
+from meco.run.function_fingerprint import is_changed
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
@@ -162,12 +163,29 @@ class Session:
         try:
             with closing(self):
                 with self._note_ending():
+                    self._check_function()
                     if not self._known_point_ends_run():
                         self.search()
                 return self._finish_run()
         except BaseException as error:  # of the search, or of the folder that could not be closed
             self._attach_result(error)
             raise
+
+    def _check_function(self) -> None:
+        """Where old answers are those of other code, call the best of them again: InvalidInput if it has changed."""
+        recorded = bool(self.folder is not None and self.folder.recorded)
+        before = self.folder.function if self.folder is not None and recorded else None
+        if not any(is_changed(old, self.request.function) for old in (before, self.request.known_function)):
+            return
+        from meco.run.changed_function import compare_best_answer
+
+        note = compare_best_answer(
+            self.request, () if self.folder is None else self.folder.recorded, self.backend, self.stopping
+        )
+        self._events.warn(note)
+        self.notes.append(note)
+        if self.folder is not None and recorded:
+            self.folder.keep_function(self.request.function)
 
     @contextmanager
     def _note_ending(self) -> Iterator[None]:

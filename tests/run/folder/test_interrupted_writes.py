@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import pass_for
 from meco import Checkpoint, Method, Workers
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
@@ -88,7 +89,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         patch.setattr("meco.run.log.log_file.os.write", full)
         raise Own
 
-    fails.__qualname__ = fun.__qualname__
+    pass_for(fun, fails)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", 1e9)  # answers wait for the end of their generation
         with pytest.raises(CannotWrite, match="No space left") as caught:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
-from interruption import broken_off
+from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances
 from meco.errors import DamagedFile, InvalidInput
 from meco.run.calling.answers import Fault
@@ -91,7 +91,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, method, after):
         calls.append(x)
         return fun(x)
 
-    counted.__qualname__ = fun.__qualname__
+    pass_for(fun, counted)
     resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, **change})
     same(resumed, whole)
     assert len(calls) == 120 - after
@@ -130,7 +130,7 @@ def test_a_finished_run_is_given_back_without_a_call(tmp_path):
     def never(x):
         raise AssertionError("called")
 
-    never.__qualname__ = fun.__qualname__
+    pass_for(fun, never)
     same(meco.minimize(never, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
 
 
@@ -228,7 +228,7 @@ def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_fact
         calls.append(x)
         return fun(x)
 
-    counted.__qualname__ = fun.__qualname__
+    pass_for(fun, counted)
     resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
     same(resumed, whole)
     assert len(calls) == 40 + lost

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from engine_classes import ENGINE_CLASSES, marked
-from interruption import broken_off
+from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances, Workers
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
@@ -97,7 +97,7 @@ def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
     assert part.nfev == after
     assert [e.number for e in read_log(tmp_path / "run" / "evals.bin").entries] == list(range(after))
     rest = odd_at(*[number - after for number in (0, 2)])
-    rest.__qualname__ = breaks.__qualname__
+    pass_for(breaks, rest)
     resumed = meco.minimize(rest, BOX, **options | {"checkpoint": Checkpoint(tmp_path / "run", resume=True)})
     assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
     assert_array_equal(resumed.evaluations.g, whole.evaluations.g)
@@ -180,8 +180,9 @@ def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_pa
     options = {"method": method, "budget": 70 if method == "SHADE-FR" else 40, "seed": 1}
     whole = meco.minimize(odd_at(*range(11)), BOX, **options)
     options["checkpoint"] = tmp_path / "run"
-    meco.minimize(broken_off(odd_at(*range(11)), after), BOX, **options)
-    rest = odd_at(*range(11 - after))
+    breaks = broken_off(odd_at(*range(11)), after)
+    meco.minimize(breaks, BOX, **options)
+    rest = pass_for(breaks, odd_at(*range(11 - after)))
     resumed = meco.minimize(rest, BOX, **options | {"checkpoint": Checkpoint(tmp_path / "run", resume=True)})
     assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
     assert_array_equal(resumed.evaluations.g, whole.evaluations.g)

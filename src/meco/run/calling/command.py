@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
 
 LARGEST_OUTPUT_BYTES = 1 << 24  # bytes
+LARGEST_PROGRAM_BYTES = 1 << 28  # bytes
 
 
 class ProgramFailed(RuntimeError):
@@ -73,6 +75,14 @@ class Command:
         if not self.keep_calls:
             shutil.rmtree(place, ignore_errors=True)
         return answer
+
+    def fingerprint_parts(self) -> list[Any]:
+        """What a fingerprint of this function reads: the arguments, and the content of those that name files."""
+        found: list[Any] = list(self.arguments)
+        for argument in self.arguments:
+            with suppress(OSError, DamagedFile):
+                found.append(hashlib.sha256(read_regular(Path(argument), LARGEST_PROGRAM_BYTES)).digest())
+        return found
 
     def _run_program(self, arguments: list[str], place: Path) -> None:
         """Run to the end in the folder `place`; whatever ends this early also ends the program and its children.

@@ -56,6 +56,7 @@ RUN_JSON_FORM: dict[str, Any] = {
             "cheap": Maybe(str),
         }
     ),
+    "function": Maybe(str),  # fingerprint of the function and its constraints
     "threads": Maybe(int),
     "other_threads": Maybe([int]),  # with which the run went on
     "extended_at": Maybe(int),  # answers that were there when the budget was last made larger
@@ -113,12 +114,17 @@ def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", run_json)
     log = EvaluationLog(run_json["inputs"]["budget"], len(run_json["inputs"]["tolerances"]["names"]) or None)
-    for batch in _group_batches(found.entries, asynchronous=bool(run_json["inputs"].get("asynchronous"))):
-        with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
-            replay_batch(log, batch)
+    replay_recorded(log, found.entries, asynchronous=bool(run_json["inputs"].get("asynchronous")))
     if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
         log.relearn_constraints()
     return RecordedRun(run_json, log, found.damaged)
+
+
+def replay_recorded(log: EvaluationLog, entries: Iterable[Entry], *, asynchronous: bool) -> None:
+    """Enter recorded answers into a log, as their run was told them."""
+    for batch in _group_batches(entries, asynchronous=asynchronous):
+        with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
+            replay_batch(log, batch)
 
 
 def _group_batches(entries: Iterable[Entry], *, asynchronous: bool) -> Iterator[Iterable[Entry]]:

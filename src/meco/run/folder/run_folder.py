@@ -1,6 +1,6 @@
 """A run folder: inputs, the log of every call, the search's state, and the result, so that nothing is lost.
 
-run.json         inputs, versions, seed, threads of linear algebra
+run.json         inputs, versions, seed, fingerprint of the function, threads of linear algebra
 evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
@@ -64,9 +64,16 @@ class RunFolder:
         self._state_due = 0.0  # when the next state is to be written
 
     @classmethod
-    def open(cls, checkpoint: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
+    def open(
+        cls,
+        checkpoint: Checkpoint,
+        inputs: dict[str, Any],
+        source: dict[str, Any] | None = None,
+        function: str | None = None,
+    ) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs, locked until close().
 
+        function is the fingerprint that a new run keeps.
         InvalidInput for a folder of other things, CannotWrite where nothing can be written there.
         """
         path = _resolve_folder(checkpoint.folder)
@@ -76,11 +83,11 @@ class RunFolder:
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_regular(path, (*FILES, *(name + DRAFT_SUFFIX for name in FILES)))
             lock = Lock(path / "lock")
-            return cls._open_locked(path, checkpoint, inputs, source, lock)
+            return cls._open_locked(path, checkpoint, inputs, {"source": source, "function": function}, lock)
 
     @classmethod
     def _open_locked(
-        cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock
+        cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], called: dict[str, Any], lock: Lock
     ) -> RunFolder:
         """The folder behind its lock, which is released where this fails; writes run.json of a new run.
 
@@ -91,8 +98,7 @@ class RunFolder:
             if run_json is None:
                 run_json = {
                     "format": FORMAT, "versions": library_versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": fingerprint_folder(path),
-                    "threads": count_blas_threads(),
+                    "inputs": inputs, **called, "place": fingerprint_folder(path), "threads": count_blas_threads(),
                 }  # fmt: skip
                 write_run_json(path, run_json, fsync=checkpoint.fsync)
             elif not checkpoint.resume:
@@ -171,6 +177,17 @@ class RunFolder:
             "its points may differ from those of an uninterrupted run in their last bits"
             + (f" (OPENBLAS_NUM_THREADS={before} keeps them)" if changed and not others else "")
         )
+
+    @property
+    def function(self) -> str | None:
+        """The fingerprint of the function that gave the recorded answers; None where none could be made."""
+        return self.run_json.get("function")
+
+    def keep_function(self, fingerprint: str | None) -> None:
+        """Write to run.json that the run goes on with this function, whose answers were found to be the same."""
+        self.run_json["function"] = fingerprint
+        with self._guard_writing():
+            write_run_json(self.path, self.run_json, fsync=self.fsync)
 
     def write_answer(self, entry: Entry) -> None:
         """Append a new answer to the log; CannotWrite where that fails, and nothing more is written."""
@@ -327,9 +344,15 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
         if before != now and not (key == "budget" and now > before):
+            said = f"its {key} is {before!r:.60}, here it is {now!r:.60}"
+            if key == "fun":
+                raise InvalidInput(
+                    f"the run in {path} is of another function: {said}; its answers do not count for another one: use "
+                    "the same function or another folder"
+                )
             raise InvalidInput(
-                f"the run in {path} is of another problem or set-up: its {key} is {before!r:.60}, here it is "
-                f"{now!r:.60}; use the same inputs, another folder, or evaluated=<that folder>"
+                f"the run in {path} is of another problem or set-up: {said}; use the same inputs, another folder, or "
+                "evaluated=<that folder>"
             )
 
 
