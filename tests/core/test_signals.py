@@ -162,3 +162,24 @@ def test_what_comes_after_an_interrupt_does_not_disturb_the_way_out(tmp_path):
         "    sys.exit(130)\n"
     )
     assert subprocess.run([sys.executable, script]).returncode == 130
+
+
+@pytest.mark.parametrize("answer", ["raises", "nan"])
+def test_a_call_that_fails_by_the_interrupt_itself_is_asked_again_by_the_resumed_run(tmp_path, answer):
+    calls, options = [], {"bounds": [(-5, 5)] * 2, "budget": 20, "seed": 1}
+
+    def fun(x):
+        calls.append(1)
+        if len(calls) == 8:  # a program that fun runs gets Ctrl-C from the terminal as well, and dies of it
+            signal.raise_signal(signal.SIGINT)
+            if answer == "nan":
+                return float("nan")
+            raise subprocess.CalledProcessError(-signal.SIGINT, "sim")
+        return float(x @ x)
+
+    whole = meco.minimize(lambda x: float(x @ x), **options)
+    cut = meco.minimize(fun, **options, checkpoint=tmp_path / "run")
+    assert (cut.run.stop_reason, cut.nfev, cut.run.nfail) == ("interrupt", 7, 0)
+    resumed = meco.minimize(fun, **options, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True))
+    np.testing.assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
+    assert resumed.run.nfail == 0

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.run.calling.answers import as_vector
+from meco.run.calling.answers import as_vector, check_constraint
 from meco.run.calling.call import label_names
 from meco.variables import Variables
 
@@ -34,9 +34,10 @@ class LimitedValues:
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both.
 
-        ValueError for another number of rows, and whatever the function raises.
+        Unreadable for what are no numbers, ValueError for another number of rows, and whatever the function raises.
         """
         found = self.values(x)
+        check_constraint(found)
         if x.ndim == 1:
             c = as_vector(found)
         else:
@@ -119,6 +120,7 @@ class BoundArguments:
         value = self.fun(x, *self.args)
         if not self.negated:
             return value
+        check_constraint(value)
         return -(as_vector(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
 
 

@@ -1,5 +1,7 @@
 """A function that makes one mistake at every call stops with a sentence, and burns nothing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,79 @@ def test_one_readable_answer_among_the_first_ten_is_enough_to_go_on():
 
 def test_an_array_of_one_number_is_still_an_objective():
     assert meco.minimize(lambda x: (np.array([x @ x]), [1 - x[0]]), BOX, budget=20, seed=1).run.nfail == 0
+
+
+def forgets_a_constraint(x):
+    x[0] - 1.0
+
+
+def truth(x):
+    return x[0] >= 1.0
+
+
+def leaves_none(x):
+    return float(x @ x), {"mass": x[0] - 9.0, "stress": None}
+
+
+def cost(x):
+    return float((x @ x) if x.ndim == 1 else 0.0)
+
+
+FORMS = {
+    "function": lambda c: c,
+    "scipy's object": lambda c: SimpleNamespace(fun=c, lb=-np.inf, ub=0.0),
+    "scipy's dict": lambda c: {"type": "ineq", "fun": c},
+    "beside a violated one": lambda c: [lambda x: 1.0, c],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("workers", [1, Workers(2, asynchronous=True)])
+def test_a_constraint_without_return_stops_a_run_by_its_name_and_line(form, workers):
+    with pytest.raises(MecoError) as stopped:
+        meco.minimize(cost, BOX, FORMS[form](forgets_a_constraint), budget=300, seed=1, workers=workers)
+    text = str(stopped.value)
+    index = 1 if form == "beside a violated one" else 0
+    assert f"constraints[{index}] (forgets_a_constraint): it returned None (is a return missing?)" in text
+    assert f"line {forgets_a_constraint.__code__.co_firstlineno}" in text
+    assert stopped.value.result.nfev <= 10
+
+
+def test_a_vectorized_constraint_without_return_stops_it_too():
+    with pytest.raises(MecoError, match=r"constraints\[0\] \(forgets_a_constraint\): it returned None"):
+        meco.minimize(
+            lambda x: (x**2).sum(axis=1), BOX, forgets_a_constraint, budget=300, workers=Workers(vectorized=True)
+        )
+
+
+def test_a_constraint_that_is_none_in_every_first_answer_is_named():
+    with pytest.raises(MecoError, match="stress is None") as stopped:
+        meco.minimize(leaves_none, BOX, budget=300, seed=1)
+    assert f"line {leaves_none.__code__.co_firstlineno}" in str(stopped.value)
+    assert stopped.value.result.nfev <= 10
+    with pytest.raises(MecoError, match="g1 is None"):
+        meco.minimize(lambda x: (x @ x, [None]), BOX, budget=300, seed=1)
+
+
+def test_what_was_left_out_because_another_limit_is_violated_is_no_mistake():
+    result = meco.minimize(lambda x: (x @ x, [1.0, None]), BOX, budget=30, seed=1)
+    assert result.nfev == 30
+
+
+@pytest.mark.parametrize("form", [*FORMS, "answer", "dict", "array"])
+def test_truth_values_are_refused_in_place_of_constraints(form):
+    whole = {
+        "answer": lambda x: (cost(x), [x[0] >= 1.0]),
+        "dict": lambda x: (cost(x), {"reach": bool(x[0] >= 1.0)}),
+        "array": lambda x: (cost(x), x >= 1.0),
+    }
+    with pytest.raises(MecoError, match=r"for x\[0\] >= 1 write 1 - x\[0\]") as stopped:
+        meco.minimize(whole.get(form, cost), BOX, FORMS[form](truth) if form in FORMS else (), budget=300, seed=1)
+    assert stopped.value.result.nfev <= 10
+
+
+def test_rows_of_truth_values_are_refused_as_well():
+    with pytest.raises(MecoError, match=r"write 1 - x\[0\]"):
+        meco.minimize(
+            lambda x: ((x**2).sum(axis=1), x >= 1.0), BOX, budget=300, seed=1, workers=Workers(vectorized=True)
+        )

@@ -16,6 +16,8 @@ from meco.core.arrays import to_numpy
 from meco.errors import MecoError
 
 NO_VALUES = np.zeros(0)
+MISSING_VALUE = "is None (is a return missing in what computes it?)"
+TRUTH_VALUES = "g must be numbers, of which g <= 0 is kept: for x[0] >= 1 write 1 - x[0]"
 CLEARLY_OFF = 1e-4  # of an equality that a partial answer violates, at least
 
 
@@ -112,12 +114,39 @@ def read_answer(value: Any) -> Answer:
         errors = NO_VALUES if (told := _read_told_errors(value)) is None else read_errors(told, (*g_names, *h_names))
     except Exception as error:  # whatever an unknown object does when it is read
         return _make_unreadable_answer(value, error)
-    return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, errors=errors))
+    answer = check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, errors=errors))
+    return _name_missing(answer, value) if answer.fault is Fault.NOT_FINITE else answer
+
+
+def _name_missing(answer: Answer, value: Any) -> Answer:
+    """A failed answer, whose reason names the first constraint that is None, where that is all that is wrong."""
+    if not math.isfinite(answer.f):
+        return answer
+    for kind, part, names in zip("gh", _split_answer(value)[1:], (answer.g_names, answer.h_names)):
+        values = list(part.values()) if isinstance(part, Mapping) else part
+        for i, each in enumerate(values if isinstance(values, (list, tuple)) else ()):
+            if each is None:
+                return answer._replace(reason=f"{names[i] or f'{kind}{i + 1}'} {MISSING_VALUE}")
+    return answer
 
 
 def _read_told_errors(value: Any) -> Any:
     """What an answer says of its standard errors, unread; None where it says nothing."""
     return value.get("se") if isinstance(value, Mapping) else None
+
+
+def check_constraint(values: Any) -> None:
+    """Unreadable where a constraint returned nothing, or True or False, which as numbers mean the opposite."""
+    if values is None:
+        raise Unreadable("it returned None (is a return missing?)")
+    check_truth_values(values)
+
+
+def check_truth_values(values: Any) -> None:
+    """Unreadable where values of constraints are True or False."""
+    each = values if isinstance(values, (list, tuple)) else (values,)
+    if any(isinstance(v, (bool, np.bool_)) or getattr(getattr(v, "dtype", None), "kind", "") == "b" for v in each):
+        raise Unreadable(TRUTH_VALUES)
 
 
 def read_errors(told: Any, names: Sequence[str]) -> np.ndarray:
@@ -248,7 +277,9 @@ def _read_named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     if values is None:
         return NO_VALUES, ()
     if isinstance(values, (dict, Mapping)):
+        check_truth_values(list(values.values()))
         return np.array([_read_number(v) for v in values.values()], dtype=np.float64), tuple(str(k) for k in values)
+    check_truth_values(values)
     found = as_vector(values)
     return found, ("",) * found.size
 
@@ -260,6 +291,7 @@ def _read_named_rows(values: Any, count: int) -> tuple[np.ndarray, tuple[str, ..
     """
     if values is None:
         return np.zeros((count, 0)), ()
+    check_truth_values(list(values.values()) if isinstance(values, Mapping) else values)
     if isinstance(values, Mapping):
         columns = [_read_rows_of_numbers(v, count) for v in values.values()]
         if any(c.shape[1] != 1 for c in columns):

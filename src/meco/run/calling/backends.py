@@ -71,6 +71,7 @@ class MapBackend:
             job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
             if job is None or len(found[1]) != len(job.points):
                 raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
+            stopping.raise_if_broken_off(found[1])
             yield found
             stopping.raise_if_over()
         if open_jobs:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.run.calling.answers import Answer, Fault, check_finite, make_raised_answer, read_answer, read_rows
+from meco.run.calling.answers import (
+    MISSING_VALUE,
+    Answer,
+    Fault,
+    Unreadable,
+    check_finite,
+    make_failed_answer,
+    make_raised_answer,
+    read_answer,
+    read_rows,
+)
 
 if TYPE_CHECKING:
     from meco.variables import Variables
@@ -65,26 +75,64 @@ class Call:
         answer = self._add_location(read_answer(value))
         if not self.constraints or answer.fault not in (Fault.NONE, Fault.NOT_FINITE):
             return answer
-        parts = [constraint(x.copy()) for constraint in self.constraints]
+        try:
+            parts = [_ask_constraint(i, constraint, x) for i, constraint in enumerate(self.constraints)]
+        except UnreadableConstraint as error:
+            return error.answer
         return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
     def _add_location(self, answer: Answer) -> Answer:
         """The answer, with the place of the function in `where` if what it returned cannot be read."""
-        code = getattr(getattr(self.fun, "fun", self.fun), "__code__", None)
-        if answer.fault is not Fault.MALFORMED or code is None:
-            return answer
-        return answer._replace(where=f"in {code.co_filename}, line {code.co_firstlineno}")
+        if answer.fault is Fault.MALFORMED or answer.reason.endswith(MISSING_VALUE):
+            return answer._replace(where=_describe_place(self.fun))
+        return answer
 
     def _read_points(self, value: Any, points: np.ndarray) -> list[Answer]:
         """The answers of a vectorized function of points [m, D], with the separate constraints there."""
         answers = [self._add_location(answer) for answer in read_rows(value, len(points))]
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
-        parts = [constraint(points.copy()) for constraint in self.constraints]
+        try:
+            parts = [_ask_constraint(i, constraint, points) for i, constraint in enumerate(self.constraints)]
+        except UnreadableConstraint as error:
+            return [error.answer] * len(points)
         return [
             check_finite(_join_constraints(a, [g[i] for g, _ in parts], [h[i] for _, h in parts], self.constraints))
             for i, a in enumerate(answers)
         ]
+
+
+class UnreadableConstraint(Exception):
+    """A separate constraint gave no numbers; answer is that of its call."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.reason)
+        self.answer = answer
+
+
+def _ask_constraint(index: int, constraint: Constraint, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """g and h of a separate constraint at a copy of x; UnreadableConstraint, with name and place, for no numbers."""
+    try:
+        return constraint(x.copy())
+    except Unreadable as error:
+        name = getattr(_find_function(constraint), "__name__", "")
+        said = f"constraints[{index}]{f' ({name})' if name else ''}: {error}"
+        place = _describe_place(constraint)
+        raise UnreadableConstraint(make_failed_answer(Fault.MALFORMED, said)._replace(where=place)) from None
+
+
+def _find_function(fun: Any) -> Any:
+    """The user's function inside of what carries it: SciPy's objects, bound arguments, partials."""
+    for name in ("values", "fun", "func"):
+        if callable(inner := getattr(fun, name, None)):
+            return _find_function(inner)
+    return fun
+
+
+def _describe_place(fun: Any) -> str:
+    """File and first line of a function, in words; "" where it has none."""
+    code = getattr(_find_function(fun), "__code__", None)
+    return "" if code is None else f"in {code.co_filename}, line {code.co_firstlineno}"
 
 
 def _join_constraints(

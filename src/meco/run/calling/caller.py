@@ -5,6 +5,7 @@ The call itself is call.py; confirm() and as_problem() make calls of their own, 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import FAULT_MESSAGES, Answer, EvaluationFailed, Fault
+from meco.run.calling.answers import FAULT_MESSAGES, MISSING_VALUE, Answer, EvaluationFailed, Fault
 from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
@@ -29,6 +30,7 @@ SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vecto
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
+CONSTRAINT_HINT = "a constraint returns numbers, which are to be <= 0 or within its limits: write `return g`"
 ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
     "running": "the run goes on",
@@ -87,6 +89,15 @@ class Stopping:
     def raise_if_late(self) -> None:
         """Raise StopRun when the time is over; a signal lets what is at hand be finished."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
+            self.raise_if_over()
+
+    def raise_if_broken_off(self, answers: list[Answer]) -> None:
+        """Raise StopRun when a signal came and one of these answers of a call failed or is not whole.
+
+        A terminal sends Ctrl-C to the programs that a function started as well: that they died says nothing of the
+        design, which a resumed run asks for again.
+        """
+        if self.interrupted and not all(a.fault is Fault.NONE and math.isfinite(a.f) for a in answers):
             self.raise_if_over()
 
     def longest_wait(self, until: float | None = None) -> float:
@@ -184,7 +195,9 @@ class SerialBackend:
         """(index of job, answers, seconds) of each job before the next is begun; StopRun where the run is over."""
         for index, job in enumerate(jobs):
             stopping.raise_if_over()
-            yield index, *self.call(job.number, job.points)
+            answers, seconds = self.call(job.number, job.points)
+            stopping.raise_if_broken_off(answers)
+            yield index, answers, seconds
 
     def close(self) -> None:
         """Nothing was started."""
@@ -304,8 +317,12 @@ class Caller:
         if not enough or max(self.first_answers) + 1 != calls:
             return
         if all(answer.fault is Fault.MALFORMED for answer in every):
-            hint = ROWS_HINT if self.vectorized else RETURN_HINT
-            _raise_same_error(f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], hint)
+            of_constraint = every[0].reason.startswith("constraints[")
+            hint = CONSTRAINT_HINT if of_constraint else ROWS_HINT if self.vectorized else RETURN_HINT
+            whose = "a constraint" if of_constraint else "fun"
+            _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
+        if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
+            _raise_same_error(f"in the first {calls} answers of fun {every[0].reason}", every[0], RETURN_HINT)
         if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
             reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
             _raise_same_error(f"the first {calls} calls of fun all raised {reason}", answers[0], START_HINT)
