@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, SerialBackend, Stopping
 from meco.run.folder.reader import read_run_json
 from meco.run.folder.run_folder import RunFolder, read_recorded_inputs
-from meco.run.function_fingerprint import fingerprint_function
+from meco.run.function_fingerprint import Fingerprints, fingerprint_function
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
@@ -63,7 +62,8 @@ def minimize(
             name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log). An end may be infinite
             for methods that search without a box (TR, TR-ES, MeCO-TR); they then need x0, or evaluated points.
         constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0,
-            of a dict too where the variables have names; evaluated in the same call as fun.
+            of a dict too where the variables have names; a list of them, or a dict by name. Evaluated in the same call
+            as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
         method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
         x0: Points to try first.
@@ -117,9 +117,7 @@ def minimize(
             from meco.run.cheap_constraints import add_cheap_constraints
 
             request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
-        request = replace(
-            request, function=fingerprint_function(fun, separate, free), known_function=_find_known_function(evaluated)
-        )
+        fingerprints = Fingerprints(fingerprint_function(fun, separate, free), _find_known_function(evaluated))
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:
             raise InvalidInput(
@@ -136,7 +134,7 @@ def minimize(
                     "asynchronous": pool.asynchronous,
                 }
                 folder = files.enter_context(
-                    closing(RunFolder.open(saved, inputs, getattr(fun, "source", None), request.function))
+                    closing(RunFolder.open(saved, inputs, getattr(fun, "source", None), fingerprints.now))
                 )
             session = (_find_async_session_class(request, backend) if pool.asynchronous else Session)(
                 request,
@@ -146,6 +144,7 @@ def minimize(
                 vectorized=pool.vectorized,
                 folder=folder,
                 warn=warn_user,
+                fingerprints=fingerprints,
             )
             return session.run()
 

@@ -11,6 +11,7 @@ from meco.evaluations import BestPoint, Evaluations
 from meco.run.calling.caller import Backend, CallJob, Stopping
 from meco.run.folder.reader import replay_recorded
 from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.make_result import list_evaluations
 from meco.run.request import Request
 
 SAME_SHARE = 1e-9  # of the largest old value, by which two values of one function may differ
@@ -28,7 +29,7 @@ def compare_best_answer(request: Request, recorded: Sequence[Entry], backend: Ba
     if request.known is not None:
         log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
     replay_recorded(log, recorded, asynchronous=False)
-    every = log.to_evaluations(request.dim, request.known, *request.resolve_tolerances(log))
+    every = list_evaluations(request, log, request.resolve_tolerances(log))
     if every.best is None or not every.best.usable:
         return f"{OTHER_CODE}; none of these was usable"
     ((_, (answer,), _),) = backend.run([CallJob(request.budget, every.best.x[None])], stopping)

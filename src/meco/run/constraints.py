@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,33 @@ class LimitedValues:
     named: bool = False  # whether the label is a name, which a single value has as it is
 
     def value_names(self, count: int, kind: str) -> tuple[str, ...]:
-        """Names of so many values; kind is g or h. "" where the constraint has no label."""
+        """Names of so many values; kind is g (upper sides first) or h. "" where the constraint has no label.
+
+        A constraint that is named calls a single value by its name, several with their number, and the sides of a value
+        that has two "name (upper)" and "name (lower)".
+        """
         if not self.named:
             return label_names(self.label, count, kind)
-        return (self.label,) if count == 1 else tuple(f"{self.label} {i}" for i in range(1, count + 1))
+        _, _, equal, above, below = self.split_limits(self._count_all(count, kind))
+        own = [self.label] if equal.size == 1 else [f"{self.label} {i}" for i in range(1, equal.size + 1)]
+        if kind == "h":
+            return tuple(name for name, wanted in zip(own, equal) if wanted)
+        sides = ("upper", above), ("lower", below)
+        both = above & below
+        return tuple(
+            f"{name} ({side})" if two else name
+            for side, mask in sides
+            for name, wanted, two in zip(own, mask, both)
+            if wanted
+        )
+
+    def _count_all(self, count: int, kind: str) -> int:
+        """How many values the function gives where so many inequalities (g) or equalities (h) come of them."""
+        size = max(np.size(self.lower), np.size(self.upper))
+        if size > 1 or kind == "h":
+            return size if size > 1 else count
+        sides = int(np.isfinite(self.lower).sum()) + int(np.isfinite(self.upper).sum())
+        return count // sides if sides else count
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both.
@@ -82,6 +106,11 @@ class Row(NamedTuple):
     hard: bool
 
 
+def is_value_of(name: str, label: str) -> bool:
+    """Whether a name is one that value_names() gives to the constraint of this label."""
+    return re.fullmatch(rf"{re.escape(label)}( [gh]?\d+)?( \((upper|lower)\))?", name) is not None
+
+
 def linear_rows(constraints: Sequence[Any]) -> list[Row]:
     """The rows of all linear constraints, in the order and with the names of their values."""
     found = []
@@ -92,7 +121,7 @@ def linear_rows(constraints: Sequence[Any]) -> list[Row]:
         low, high, equal, above, below = item.split_limits(len(matrix))
         g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
         for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
-            names = label_names(item.label, len(offsets), kind)
+            names = item.value_names(len(offsets), kind)
             found += [Row(n, a, float(b), kind == "h", item.hard) for n, a, b in zip(names, slopes, offsets)]
     return found
 
@@ -138,13 +167,19 @@ class FunctionOfNames:
 def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
     """All constraints as functions x -> (g, h), in the order given; user functions get a dict of named variables.
 
-    () for None; InvalidInput for a form that is not known or limits that no point keeps.
+    A dict of constraints, also in a list, gives each its name. () for None; InvalidInput for a form that is not known
+    or limits that no point keeps.
     """
     if constraints is None:
         return ()
-    if not isinstance(constraints, (list, tuple)):
-        constraints = (constraints,)
-    return tuple(_read_constraint(item, f"constraints[{i}]", variables) for i, item in enumerate(constraints))
+    found: list[LimitedValues] = []
+    for i, item in enumerate(constraints if isinstance(constraints, (list, tuple)) else (constraints,)):
+        if isinstance(item, Mapping) and not {"type", "fun"} & set(item):
+            named = ((str(name), _read_constraint(c, str(name), variables)) for name, c in item.items())
+            found += [replace(each, label=name, named=True) for name, each in named]
+        else:
+            found.append(_read_constraint(item, f"constraints[{i}]", variables))
+    return tuple(found)
 
 
 def _read_constraint(item: Any, where: str, variables: Variables) -> LimitedValues:

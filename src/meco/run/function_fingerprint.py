@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,16 @@ CHANGING_CALLS = {
     "setdefault", "sort", "update",
 }  # fmt: skip
 STORES = {"STORE_GLOBAL", "STORE_ATTR", "STORE_DEREF", "STORE_NAME", "DELETE_GLOBAL", "DELETE_ATTR"}
+
+
+class Fingerprints(NamedTuple):
+    """Of the function that a run calls, and of the one that gave it known points; None where there is none."""
+
+    now: str | None = None
+    known: str | None = None
+
+
+NO_FINGERPRINTS = Fingerprints()
 
 
 def fingerprint_function(*parts: Any) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from meco.core.capabilities import LinearRows
 from meco.core.known_limits import KnownLimits
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
-from meco.run.constraints import LimitedValues, Row, linear_rows
+from meco.run.constraints import LimitedValues, Row, is_value_of, linear_rows
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.tolerances import UnknownConstraint
 
 if TYPE_CHECKING:
     from meco.run.request import Request
 
-ROUNDING_SHARE = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
+ROUNDING_SHARE = 1e-9  # by which a point that keeps a row may be off it, in shares of the row's terms
 
 
 def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
@@ -63,7 +63,7 @@ def keeping_needs_models(request: Request) -> bool:
     """Whether some of what must be kept is not a linear row, so that only models can tell."""
     named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     rows = [row.name for row in request.linear_rows]
-    known = all(any(name.startswith(f"{label} ") for name in rows) for label in request.hard_labels)
+    known = all(any(is_value_of(name, label) for name in rows) for label in request.hard_labels)
     return request.keep_feasible is True or not known or not set(named) <= set(rows)
 
 
@@ -89,6 +89,18 @@ def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, 
     )
 
 
+def exact_equalities(request: Request, log: EvaluationLog, eq_tol: Any) -> np.ndarray:
+    """Tolerances of the equalities [q], with rounding in place of those of linear rows, which are known exactly."""
+    limits, names = np.broadcast_to(eq_tol, (log.counts[1],)).copy(), _answered_names(log)[log.counts[0] :]
+    ends = np.abs([request.variables.lower, request.variables.upper])
+    size = np.max(np.where(np.isfinite(ends), ends, 1.0), axis=0)
+    for row in request.linear_rows:
+        if row.equal and row.name in names:
+            at = names.index(row.name)
+            limits[at] = min(limits[at], ROUNDING_SHARE * (np.abs(row.slope) @ size + abs(row.offset)))
+    return limits
+
+
 def _answered_names(log: EvaluationLog) -> list[str]:
     """The names [C] that came with the answers, "" where none did."""
     agreed, (p, q) = log.constraints, log.counts
@@ -107,7 +119,7 @@ def _hard_constraint_mask(request: Request, log: EvaluationLog) -> np.ndarray:
     rows = {row.name for row in request.linear_rows}
     found = []
     for i, (name, own) in enumerate(zip(shown, told)):
-        wanted = name in named or own in named or own.startswith(tuple(f"{label} " for label in request.hard_labels))
+        wanted = name in named or own in named or any(is_value_of(own, label) for label in request.hard_labels)
         if wanted and i >= p and own not in rows:
             raise InvalidInput(f"keep_feasible: {name} is an equality, which no search can keep at every evaluation")
         found.append(i < p and (wanted or request.keep_feasible is True))

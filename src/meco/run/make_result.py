@@ -44,8 +44,7 @@ def make_result(
     inside the bounds and fun is nan.
     """
     allowed, deviations, misfits = _resolve_names(request, log)
-    every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
-    every.mark_function(request.function)
+    every = list_evaluations(request, log, allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
     ended = reason != "running" and every.best is not None
     noisy = choose_noisy_answer(every, allowed, deviations) if ended else None
@@ -88,6 +87,21 @@ def make_result(
         repeated=None if noisy is None else _describe_repeats(noisy),
     )
     return replace(result, message=_write_message(result, log, detail))
+
+
+def list_evaluations(
+    request: Request, log: EvaluationLog, allowed: tuple[Any, Any], *, by_arrival: bool = False
+) -> Evaluations:
+    """Every evaluation of a log and what was known before, with the best under tolerances (ineq, eq).
+
+    Linear equalities are known exactly: a point that keeps them to rounding comes before one within the tolerance.
+    """
+    exact = None
+    if any(row.equal for row in request.linear_rows):
+        from meco.run.hard_constraints import exact_equalities
+
+        exact = exact_equalities(request, log, allowed[1])
+    return log.to_evaluations(request.dim, request.known, *allowed, exact_eq=exact, by_arrival=by_arrival)
 
 
 def _resolve_names(request: Request, log: EvaluationLog) -> tuple[tuple[Any, Any], np.ndarray | None, tuple[str, ...]]:

@@ -61,8 +61,6 @@ class Request:
     linear_rows: tuple[Row, ...] = ()  # linear constraints
     cheap: Cheap | None = None  # constraints that cost nothing
     noise: Noise | None = None  # whether calls of one point differ, or by how much; None: not known
-    function: str | None = None  # fingerprint of the function and its constraints; None: not known
-    known_function: str | None = None  # that of the function which gave the known points
 
     @cached_property
     def integer(self) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from meco.core.evaluator import Evaluator
 from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
-from meco.run.function_fingerprint import is_changed
+from meco.run.function_fingerprint import NO_FINGERPRINTS, Fingerprints, is_changed
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
@@ -49,10 +49,12 @@ class Session:
         vectorized: bool = False,
         folder: RunFolder | None = None,
         warn: Callable[[str], None] = lambda text: None,
+        fingerprints: Fingerprints = NO_FINGERPRINTS,
     ) -> None:
         """Begin the search, or resume that of the folder; nothing is called before run()."""
         self.request, self.stopping, self.folder = request, stopping, folder
         self.backend, self.on_error, self.vectorized = backend, on_error, vectorized
+        self.fingerprints = fingerprints
         self.nit = 0
         self.restarted = False  # whether the search was begun again with other constraints
         self.notes: list[str] = list(request.notes)
@@ -175,7 +177,8 @@ class Session:
         """Where old answers are those of other code, call the best of them again: InvalidInput if it has changed."""
         recorded = bool(self.folder is not None and self.folder.recorded)
         before = self.folder.function if self.folder is not None and recorded else None
-        if not any(is_changed(old, self.request.function) for old in (before, self.request.known_function)):
+        now = self.fingerprints.now
+        if not any(is_changed(old, now) for old in (before, self.fingerprints.known)):
             return
         from meco.run.changed_function import compare_best_answer
 
@@ -185,7 +188,7 @@ class Session:
         self._events.warn(note)
         self.notes.append(note)
         if self.folder is not None and recorded:
-            self.folder.keep_function(self.request.function)
+            self.folder.keep_function(now)
 
     @contextmanager
     def _note_ending(self) -> Iterator[None]:
@@ -289,7 +292,7 @@ class Session:
         history = self.evaluator.history
         seen = history.feasible_best.point is not None and self.nit > 0
         trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if seen else {}
-        return make_result(
+        found = make_result(
             self.request,
             self.log,
             self.stopping.reason or "running",
@@ -300,6 +303,8 @@ class Session:
             loop=self.loop,
             by_arrival=by_arrival,
         )
+        found.evaluations.mark_function(self.fingerprints.now)
+        return found
 
     def _list_late_notes(self) -> list[str]:
         """What happened to the folder while the run went on, and what is to be said of the function once it is over."""

@@ -115,9 +115,9 @@ def _ask_constraint(index: int, constraint: Constraint, x: np.ndarray) -> tuple[
     try:
         return constraint(x.copy())
     except Unreadable as error:
-        name = getattr(_find_function(constraint), "__name__", "")
-        said = f"constraints[{index}]{f' ({name})' if name else ''}: {error}"
-        place = _describe_place(constraint)
+        label = getattr(constraint, "label", "") if getattr(constraint, "named", False) else f"constraints[{index}]"
+        own, place = getattr(_find_function(constraint), "__name__", ""), _describe_place(constraint)
+        said = f"constraint {label}{f' ({own})' if own else ''}: {error}"
         raise UnreadableConstraint(make_failed_answer(Fault.MALFORMED, said)._replace(where=place)) from None
 
 

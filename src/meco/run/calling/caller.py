@@ -317,7 +317,7 @@ class Caller:
         if not enough or max(self.first_answers) + 1 != calls:
             return
         if all(answer.fault is Fault.MALFORMED for answer in every):
-            of_constraint = every[0].reason.startswith("constraints[")
+            of_constraint = every[0].reason.startswith("constraint ")
             hint = CONSTRAINT_HINT if of_constraint else ROWS_HINT if self.vectorized else RETURN_HINT
             whose = "a constraint" if of_constraint else "fun"
             _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)

@@ -323,20 +323,28 @@ class EvaluationLog:
         )
 
     def to_evaluations(
-        self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
+        self,
+        dim: int,
+        known: PriorEvaluations | None,
+        ineq_tol: Any,
+        eq_tol: Any,
+        *,
+        exact_eq: np.ndarray | None = None,
+        by_arrival: bool = False,
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told.
 
+        The best keeps equalities within exact_eq [q], where it is given and some point does.
         Columns are made when first read, and kept for the next time with the same tolerances.
         """
         builder, form = self._builder, (self.counts, by_arrival)
         if (
             builder is None
             or (builder.counts, builder.by_arrival) != form
-            or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
+            or not _equal_tolerances((*builder.tolerances, builder.exact_eq), (ineq_tol, eq_tol, exact_eq))
         ):
             builder = self._builder = EvaluationsBuilder(
-                dim, self.counts, known, ineq_tol, eq_tol, by_arrival=by_arrival
+                dim, self.counts, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival
             )
         return builder.evaluations_of(self.entries)
 
@@ -372,8 +380,8 @@ def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names, errors=NO_VALUES)
 
 
-def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
-    """Whether both tolerances, of inequalities and of equalities, are the same numbers."""
+def _equal_tolerances(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether all tolerances, of inequalities and of equalities, are the same numbers."""
     return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 

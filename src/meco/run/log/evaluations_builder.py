@@ -28,10 +28,23 @@ class EvaluationsBuilder:
     """
 
     def __init__(
-        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, *, by_arrival: bool = False
+        self,
+        dim: int,
+        counts: tuple[int, int],
+        known: Any,
+        ineq_tol: Any,
+        eq_tol: Any,
+        *,
+        exact_eq: np.ndarray | None = None,
+        by_arrival: bool = False,
     ) -> None:
-        """Begin with the known points, None for none; counts are (inequalities, equalities)."""
+        """Begin with the known points, None for none; counts are (inequalities, equalities).
+
+        Points that keep equalities within exact_eq [q] come before those that keep them within eq_tol.
+        """
         self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
+        self.exact_eq = exact_eq
+        self._strictest_eq = eq_tol if exact_eq is None else exact_eq
         self.known_count = self.count = 0  # rows that were known beforehand, and all rows
         self.leader, self._best_is_strict = -1, False  # the best row, and whether it has every g <= 0
         self.best: BestPoint | None = None
@@ -66,7 +79,7 @@ class EvaluationsBuilder:
 
     def _evaluations_beyond_gap(self, late: list[Any]) -> Evaluations:
         """Evaluations with calls beyond a gap, which are not appended here: what fills the gap comes before them."""
-        other = EvaluationsBuilder(self._x.all.shape[1], self.counts, None, *self.tolerances)
+        other = EvaluationsBuilder(self._x.all.shape[1], self.counts, None, *self.tolerances, exact_eq=self.exact_eq)
         self._make_columns(self.count)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
@@ -94,7 +107,7 @@ class EvaluationsBuilder:
                 stack_rows(c, n)
                 for c, n in zip(([entries[i].g for i in less], [entries[i].h for i in less]), self.counts)
             )
-            kept = (g <= 0.0).all(axis=1) & (np.abs(h) <= self.tolerances[1]).all(axis=1)
+            kept = (g <= 0.0).all(axis=1) & (np.abs(h) <= self._strictest_eq).all(axis=1)
             for i in np.flatnonzero(kept).tolist() if less else ():
                 e = entries[less[i]]
                 if e.f < self.best.f:
@@ -142,14 +155,20 @@ class EvaluationsBuilder:
             kept.extend(more)
 
     def _update_best(self, start: int) -> None:
-        """Compare the rows from start on with the best before; points with every g <= 0 come before others."""
+        """Compare the rows from start on with the best before; points with every g <= 0 come before others.
+
+        Of these, those that keep what is known exactly to rounding come first.
+        """
         rivals = np.arange(start, self.count)
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
         f, g, h = (part.all[rivals][None] for part in (self._f, self._g, self._h))
-        strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
-        self._best_is_strict = bool(strict.feasible.any())
-        ev = strict if self._best_is_strict else Evaluation.of(f, g, h, *self.tolerances)
+        ev = Evaluation.of(f, g, h, 0.0, self._strictest_eq)
+        self._best_is_strict = bool(ev.feasible.any())
+        if not self._best_is_strict and self.exact_eq is not None:
+            ev = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
+        if not ev.feasible.any():
+            ev = Evaluation.of(f, g, h, *self.tolerances)
         chosen = int(best(feasibility_first(ev))[0])
         if ev.failed.all():  # of answers that are known in part, the one that violates least
             chosen = int(np.argmin(known_violation(g[0], h[0])))
