@@ -253,3 +253,18 @@ def test_an_optimizer_asks_in_order_and_is_told_in_order_or_by_name():
     assert again.variables == search.variables
     with pytest.raises(UnknownName, match="did you mean 'width'"):
         search.tell({"with": 1.0, "teeth": 3}, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("record", "keyword", "meant"),
+    [
+        (meco.Variable, {"low": 0, "high": 1, "intger": True}, "integer"),
+        (meco.Stop, {"targt": 1.0}, "target"),
+        (meco.Tolerances, {"ineqq": 1.0}, "ineq"),
+        (meco.Workers, {"n": 2, "time_out": 1.0}, "timeout"),
+        (meco.Checkpoint, {"folder": "run", "resum": True}, "resume"),
+    ],
+)
+def test_a_misspelt_field_of_a_record_is_told_the_nearest(record, keyword, meant):
+    with pytest.raises(TypeError, match=f"no field of {record.__name__} named '.*'; did you mean '{meant}'"):
+        record(**keyword)

@@ -8,9 +8,12 @@ import sys
 import warnings
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from functools import wraps
 from os.path import commonprefix
 from types import FrameType, ModuleType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 
 class MecoError(Exception):
@@ -44,6 +47,25 @@ class UnknownName(MecoError, KeyError):
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
+
+
+class UnknownField(UnknownName, TypeError):
+    """A keyword that a record of options does not have, with the nearest ones."""
+
+
+def name_unknown_fields(record: type[T]) -> type[T]:
+    """The same dataclass, changed so that a keyword which is no field is UnknownField when one is made."""
+    make, known = record.__init__, [*record.__dataclass_fields__]  # type: ignore[attr-defined]
+
+    @wraps(make)
+    def check_and_make(self: T, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownField(f"field of {record.__name__}", name, known)
+        make(self, *args, **kwargs)
+
+    record.__init__ = check_and_make  # type: ignore[method-assign]
+    return record
 
 
 class MissingExtra(MecoError, ImportError):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput, UnknownName, name_unknown_fields
 from meco.read_numbers import read_flag, read_real, read_seconds, read_whole_number
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
@@ -28,6 +28,7 @@ Noise = bool | float | list[float] | dict[str, float]  # whether there is any, o
 # -- tolerances --------------------------------------------------------------------------------------
 
 
+@name_unknown_fields
 @dataclass(frozen=True)
 class Tolerances:
     """How far constraints may be off: feasible means every g <= ineq and every |h| <= eq.
@@ -142,6 +143,7 @@ def read_constraint_names(given: Any) -> tuple[str, ...]:
 # -- workers -----------------------------------------------------------------------------------------
 
 
+@name_unknown_fields
 @dataclass(frozen=True)
 class Workers:
     """Who calls the function, and how many points at once.
@@ -195,6 +197,7 @@ class Workers:
 # -- stops -------------------------------------------------------------------------------------------
 
 
+@name_unknown_fields
 @dataclass(frozen=True)
 class Stop:
     """What ends a run before its budget is spent: whatever comes first."""
@@ -236,6 +239,7 @@ class Stop:
 # -- checkpoints -------------------------------------------------------------------------------------
 
 
+@name_unknown_fields
 @dataclass(frozen=True)
 class Checkpoint:
     """A folder that keeps every evaluation, and whether to go on with what it holds.

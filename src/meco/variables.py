@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput, UnknownName, name_unknown_fields
 from meco.read_numbers import read_flag, read_real
 
 WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
@@ -34,6 +34,7 @@ class UnknownCategory(UnknownName, InvalidInput):
     """A point with a category that its variable does not have."""
 
 
+@name_unknown_fields
 @dataclass(frozen=True)
 class Variable:
     """One variable: its range, its unit, and what kind of number it is.

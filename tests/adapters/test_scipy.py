@@ -132,3 +132,19 @@ def test_a_callback_of_either_form_and_the_end_it_asks_for():
 
     found = solved(lambda x: x @ x, [1.0], bounds=[(-2, 2)], callback=stop)
     assert (len(results), found.meco.run.stop_reason) == (1, "callback")
+
+
+def test_iterations_are_told_what_counts_here():
+    with pytest.raises(ValueError, match=r"options=\{'budget': 500\}"):
+        optimize.minimize(
+            lambda x: float(x @ x), [0.5], method=meco.scipy_method, bounds=[(-1, 1)], options={"maxiter": 5}
+        )
+
+
+def test_a_starting_point_outside_the_bounds_begins_at_them_and_says_so():
+    with pytest.warns(UserWarning, match="x0 lies outside the bounds and begins at them: variable 1 is 9, now 1"):
+        found = optimize.minimize(
+            lambda x: float(x @ x), [0.5, 9.0], method=meco.scipy_method, bounds=[(-1, 1)] * 2,
+            options={"budget": 15, "seed": 1},
+        )  # fmt: skip
+    assert found.meco.evaluations.x[0].tolist() == [0.5, 1.0]

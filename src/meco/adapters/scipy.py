@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meco.api import minimize
-from meco.errors import InvalidInput, load_extra
+from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
 from meco.result import Result
 from meco.run.progress import Progress
@@ -56,12 +56,20 @@ def scipy_method(
     does nothing. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
     SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
     """
+    if "maxiter" in options:
+        raise InvalidInput(
+            "options={'maxiter': ..} means nothing here, where iterations differ in cost: options={'budget': 500} is "
+            "the number of calls of fun"
+        )
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     pairs = read_bounds(bounds, x0.size)
     if budget is None:
         budget = max(LEAST_BUDGET, BUDGET_PER_VARIABLE * x0.size) if maxfev is None else maxfev
     given = args if isinstance(args, tuple) else (args,)
     start = np.clip(x0, pairs[:, 0], pairs[:, 1])
+    if (moved := np.flatnonzero(start != x0)).size:
+        i = int(moved[0])
+        warn_user(f"x0 lies outside the bounds and begins at them: variable {i} is {x0[i]:g}, now {start[i]:g}")
     integer = np.broadcast_to(np.asarray(options.pop("integrality", False), dtype=bool), x0.shape)
     start = np.where(integer, np.round(start), start)
     found = minimize(
