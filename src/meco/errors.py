@@ -64,7 +64,7 @@ def name_unknown_fields(record: type[T]) -> type[T]:
                 raise UnknownField(f"field of {record.__name__}", name, known)
         make(self, *args, **kwargs)
 
-    record.__init__ = check_and_make  # type: ignore[method-assign]
+    setattr(record, "__init__", check_and_make)  # noqa: B010 (a type checker knows the fields already)
     return record
 
 
