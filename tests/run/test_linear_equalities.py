@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meco
+from meco.run.constraints import LimitedValues, MatrixProduct
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 
 TARGET, WEIGHTS = np.array([8.0, 6.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0])
@@ -49,3 +50,15 @@ def test_exact_points_come_first_then_those_with_every_inequality_kept_then_thos
     assert best_f([1e-5, 1e-12, 1e-12], [0.0, 0.0, 0.0], None) == 0.0
     assert best_f([1e-5, 1e-5], [0.05, 0.0], exact) == 1.0
     assert best_f([1e-5, 1.0], [0.05, 0.0], exact) == 0.0
+
+
+def test_a_point_on_a_row_keeps_it_whatever_rounding_says():
+    row = LimitedValues(
+        MatrixProduct(np.array([[0.1, 0.2], [1.0, 2.0]])), np.array([-np.inf, 90.0]), np.array([0.3, np.inf])
+    )
+    g, _ = row(np.array([1.0, 1.0]))  # 0.1 + 0.2 is 5e-17 above 0.3
+    assert g[0] == 0.0
+    g, _ = row(np.array([90.0 * (1 + 1e-13), 0.0]))
+    assert g[1] == 0.0
+    g, _ = row(np.array([90.0 * (1 - 1e-10), 0.0]))
+    assert g[1] > 0.0

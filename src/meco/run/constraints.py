@@ -14,6 +14,8 @@ from meco.run.calling.answers import as_vector, check_constraint
 from meco.run.calling.call import label_names
 from meco.variables import Variables
 
+ROUNDING = 1e-12  # share of a row's terms by which its sum may be off
+
 
 @dataclass(frozen=True, eq=False)
 class LimitedValues:
@@ -70,6 +72,8 @@ class LimitedValues:
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
         low, high, equal, above, below = self.split_limits(c.shape[-1])
+        if isinstance(self.values, MatrixProduct):
+            c = self.values.round_to_limits(c, x, low, high)
         g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
         return g, c[..., equal] - low[equal]
 
@@ -134,6 +138,16 @@ class MatrixProduct:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return x @ self.matrix.T
+
+    def round_to_limits(self, values: np.ndarray, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Values [..., p] at x [..., D] that differ from a limit [p] by rounding alone are that limit.
+
+        Points on a row would be feasible or not by chance otherwise, and the answer may lie on several.
+        """
+        off = ROUNDING * (np.abs(x) @ np.abs(self.matrix).T)
+        for limit in (low, high):
+            values = np.where(np.abs(values - limit) <= off, limit, values)
+        return values
 
 
 @dataclass(frozen=True)
