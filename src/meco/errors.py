@@ -92,18 +92,20 @@ class CannotWrite(MecoError, OSError):
         return str(self.args[0])
 
 
+LIKE_A_PART = 0.7  # likeness of a name to one that has it as a part
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like this one, None if none is like it; a common beginning settles ties.
 
-    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before all others.
+    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before those that are little like it.
     """
     wanted = name.lower()
 
     def likeness(candidate: str) -> tuple[float, int]:
         other = candidate.lower()
-        if wanted in re.split(r"[^a-z0-9]+", other):
-            return 1.0, len(wanted)
-        return SequenceMatcher(None, wanted, other).ratio(), len(commonprefix([wanted, other]))
+        part = LIKE_A_PART if wanted in re.split(r"[^a-z0-9]+", other) else 0.0
+        return max(SequenceMatcher(None, wanted, other).ratio(), part), len(commonprefix([wanted, other]))
 
     best = max(known, key=likeness, default=None)
     return best if best is not None and likeness(best)[0] >= 0.5 else None

@@ -91,8 +91,9 @@ def run(args: argparse.Namespace) -> int:
     load_extra("torch", "train", "training")
     _check_batch_options(args)
     configs = read_configs(args)
-    for note in dict.fromkeys(filter(None, map(warn_of_short_episodes, configs))):
-        print(f"meco: {note}", file=sys.stderr)
+    if not args.quiet:
+        for note in dict.fromkeys(filter(None, map(warn_of_short_episodes, configs))):
+            print(f"meco: {note}", file=sys.stderr)
     args.out.mkdir(parents=True, exist_ok=True)
     from meco.learn.paper.trainer import lockstep_groups
 

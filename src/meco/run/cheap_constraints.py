@@ -39,7 +39,7 @@ def read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
         raise InvalidInput(f"cheap: {error}") from error
     names = names or [_name_constraint(each, i) for i, each in enumerate(read)]
     names = [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]
-    return tuple(replace(each, label=name, named=True, hard=False) for each, name in zip(read, names))
+    return tuple(replace(each, label=name, named=True, hard=False, rounded=False) for each, name in zip(read, names))
 
 
 def _name_constraint(constraint: LimitedValues, index: int) -> str:

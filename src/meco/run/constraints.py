@@ -27,6 +27,7 @@ class LimitedValues:
     label: str = ""  # of constraints whose place among all others the search must know
     hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
     named: bool = False  # whether the label is a name, which a single value has as it is
+    rounded: bool = True  # whether linear values that are off a limit by rounding count as the limit
 
     def value_names(self, count: int, kind: str) -> tuple[str, ...]:
         """Names of so many values; kind is g (upper sides first) or h. "" where the constraint has no label.
@@ -72,7 +73,7 @@ class LimitedValues:
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
         low, high, equal, above, below = self.split_limits(c.shape[-1])
-        if isinstance(self.values, MatrixProduct):
+        if self.rounded and isinstance(self.values, MatrixProduct):
             c = self.values.round_to_limits(c, x, low, high)
         g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
         return g, c[..., equal] - low[equal]
