@@ -59,7 +59,7 @@ def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("settings", "said"), [([], True), (["--set", "pop_size=5"], False)])
 def test_episodes_too_short_to_learn_from_are_named_before_the_training(tmp_path, capsys, settings, said):
-    words = ["train", "--suite", "toy", "--problem", "ring", "--dim", "2", "--epochs", "1", "--quiet"]
+    words = ["train", "--suite", "toy", "--problem", "ring", "--dim", "2", "--epochs", "1"]
     assert main([*words, *settings, "--out", str(tmp_path)]) == 0
     note = (
         "meco: 100 evaluations with a population of 50 leave 1 decision in an episode, from which next to nothing is "
