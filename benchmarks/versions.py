@@ -2,7 +2,7 @@
 
     python benchmarks/versions.py run now.jsonl --label now --methods TR,MA-ES,CMA-ES-native,SHADE --processes 16
     PYTHONPATH=older/src python benchmarks/versions.py run before.jsonl --label before --methods TR
-    python benchmarks/versions.py run now.jsonl --label now --suites missions --profile rough
+    python benchmarks/versions.py run now.jsonl --label now --suites missions --profile design-38
     python benchmarks/versions.py show now.jsonl before.jsonl
 
 Suites: CEC2017 instances 7 and 8 in 10 and 30 variables, 50 D evaluations; the eight engineering problems and the 16
@@ -36,15 +36,6 @@ CEC = [f"C{k:02d}" for k in range(1, 29)]
 ENGINEERING = ["RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32"]
 REAL_WORLD = [f"RC{k:02d}" for k in (*range(1, 6), *range(8, 34), *range(44, 51))]
 MISSIONS = [f"UAV-{k:02d}" for k in range(1, 17)]
-PROFILES: dict[str, dict[str, float]] = {  # "rough" is design-38 of results/tuning.txt, the best on train missions
-    "": {},
-    "rough": {
-        "theta": 0.01103, "margin": 0.1357, "caution": 3.842, "roughness": 3.606e-07, "gradient_freedom": 129.5,
-        "initial_radius": 0.3812, "restart_radius": 4.505e-06, "restart_distance": 0.28, "radius_growth": 2.283,
-        "radius_shrinkage": 0.6759, "good_ratio": 0.2021, "poor_ratio": 0.1094, "far_radii": 2.064, "kappa": 0.1974,
-        "weight_decay": 1.268, "multiplier_memory": 0.05743, "shaping": 0.04852,
-    },
-}  # fmt: skip
 
 
 class Job(NamedTuple):
@@ -70,9 +61,14 @@ def run(job: Job, method: str, seeds: Sequence[int], label: str, profile: str) -
     """One method on one problem, all seeds at once: a record for each seed."""
     problem = meco.get_problem(job.problem, job.dim, job.instance) if job.instance else meco.get_problem(job.problem)
     budget = job.budget or min(50 * problem.dim, 2500)
+    controls: dict[str, float] = {}
+    if profile:  # 0.2.0 has none
+        from meco.tr.profiles import DIFFERENCES
+
+        controls = dict(DIFFERENCES[profile])
     begun = time.process_time()
     with np.errstate(all="ignore"):
-        results = meco.solve(method, problem, budget, seeds, **PROFILES[profile])
+        results = meco.solve(method, problem, budget, seeds, **controls)
     name = f"{method} {profile}".strip()
     return [
         {
@@ -176,7 +172,7 @@ def main() -> None:
     parser.add_argument("--label", default="now")
     parser.add_argument("--suites", default=",".join(SUITES))
     parser.add_argument("--methods", default="TR")
-    parser.add_argument("--profile", default="", choices=tuple(PROFILES))
+    parser.add_argument("--profile", default="", help="of meco.tr.profiles")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=9.0)
