@@ -55,3 +55,14 @@ def test_the_answer_is_its_own_first_guess():
     again = find_active_sets(program, s, y)
     assert_array_equal(again[2][found], True)
     assert_array_equal(again[0][found], s[found])
+
+
+def test_active_rows_are_met_to_rounding():
+    """A row that is off by 1e-10 is not kept: a search that may not leave it would never have its best point."""
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(15), 60, 5, 2)
+    s, dual, found = guessed((hessian, slope, rows, low, high))
+    z = rows.value + (rows.matrix @ s[..., None])[..., 0]
+    active = (np.abs(dual) > 1e-6) & (np.abs(dual) < 0.999 * rows.price) & found[:, None]
+    off = np.minimum(np.abs(z - rows.low), np.abs(z - rows.high))
+    assert active.any()
+    assert np.max(off[active]) <= 2e-13

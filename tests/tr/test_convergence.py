@@ -98,3 +98,11 @@ def test_bilinear_equalities_are_met_and_the_pool_is_solved():
     found = meco.solve("TR", "RC05", 900, seeds=range(1, 6))
     assert all(run.feasible for run in found)
     assert sorted(run.f for run in found)[2] < -399.9
+
+
+def test_a_known_line_does_not_keep_the_last_digits_away():
+    """The optimum (0.5, 1.5) lies on the line: a point beside it by 1e-10 does not keep it, and others are worse."""
+    line = meco.LinearConstraint([[1.0, 1.0]], ub=[2.0])
+    result = meco.minimize(lambda x: (x[0] - 1.0) ** 2 + (x[1] - 2.0) ** 2, [(-5, 5)] * 2, line, budget=40, seed=1)
+    assert result.success
+    assert result.fun == pytest.approx(0.5, abs=1e-12)

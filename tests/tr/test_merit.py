@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.core.evaluation import Evaluation
 from meco.core.rule import best
 from meco.tr.merit import (
+    FEASIBILITY_PRICE,
     FLAT_CHANGE,
     FLOOR_DECAY,
     WEIGHT_GROWTH,
@@ -21,7 +22,7 @@ from meco.tr.merit import (
 
 def weights(w, floor=None, tolerance=0.0):
     w = np.array([w], dtype=float)
-    return Weights(
+    return Weights.free(
         w, np.zeros_like(w) if floor is None else np.array([floor], dtype=float), np.zeros_like(w) + tolerance
     )
 
@@ -46,10 +47,27 @@ def test_a_weight_grows_where_its_constraint_is_violated_and_pressed():
 
 
 def test_a_new_start_forgets_weights_and_floors():
-    held = Weights(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)))
-    w, floor, _ = held.reset(np.array([True, False]), np.array([[0.5], [0.5]]))
+    held = Weights.free(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)))
+    w, floor, *_ = held.reset(np.array([True, False]), np.array([[0.5], [0.5]]))
     assert_array_equal(w, [[0.5], [1.0]])
     assert_array_equal(floor, [[0.0], [1.0]])
+
+
+def test_held_weights_are_one_number_that_nothing_changes():
+    """What f changes by, over the change of the flattest constraint, at a price: sums of violations are compared."""
+    held = weights([1.0, 5.0], floor=[1.0, 1.0]).hold(np.array([True]), np.array([2.0]), np.array([[4.0, 0.5]]))
+    one = FEASIBILITY_PRICE * 2.0 / 0.5
+    assert_array_equal(held.w, [[one, one]])
+    yes = np.array([[True, True]])
+    for later in (held.decayed(2, np.array([0.7])), held.raised(9.0 * held.w), held.update_floors(yes, yes)):
+        assert_array_equal(later.w, held.w)
+    assert_array_equal(held.released(np.array([True])).raised(9.0 * held.w).w, 9.0 * held.w)
+    assert not held.reset(np.array([True]), held.w).held.any()  # another restart begins as the first did
+
+
+def test_nothing_is_held_without_constraints():
+    none = Weights.free(np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)))
+    assert none.hold(np.array([True]), np.ones(1), np.zeros((1, 0))) is none
 
 
 def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_side():
@@ -87,7 +105,7 @@ def test_the_merit_of_other_units_is_the_same_merit_to_the_last_bit():
     rng = np.random.default_rng(0)
     f, g, h = rng.normal(size=(1, 9)), rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 9, 1))
     w, by = np.array([[0.3, 7.0, 2.0]]), 2.0 ** np.array([9.0, -4.0, 6.0])
-    plain = Merit().total(f, Evaluation.of(f, g, h).c, Weights(w, 0 * w, 0 * w + 0.1))
+    plain = Merit().total(f, Evaluation.of(f, g, h).c, Weights.free(w, 0 * w, 0 * w + 0.1))
     other = Evaluation.of(8.0 * f, by[:2] * g, by[2:] * h)
-    scaled = Merit().total(other.f, other.c, Weights(8.0 * w / by, 0 * w, 0.1 * by[None]))
+    scaled = Merit().total(other.f, other.c, Weights.free(8.0 * w / by, 0 * w, 0.1 * by[None]))
     assert_array_equal(scaled, 8.0 * plain)

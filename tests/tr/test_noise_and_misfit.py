@@ -27,7 +27,7 @@ def region_of(dim):
     none = np.zeros((1, 1))
     return Region(
         np.full((1, dim), 0.5), np.array([0.4]), np.ones((1, dim)), Quadratic.zero((1, 2, dim), none), none,
-        Weights(none, none, none), np.array([PointSource.STEP]), np.array([3]), none, np.full((1, dim), np.inf),
+        Weights.free(none, none, none), np.array([PointSource.STEP]), np.array([3]), none, np.full((1, dim), np.inf),
     )  # fmt: skip
 
 

@@ -155,8 +155,8 @@ def test_every_library_presses_alike(xp):
         rng.random((2, 3)) > 0.5,
         rng.random((2, 3)) > 0.5,
     )
-    ours = Weights(w, floor, np.zeros((1, 3))).update_floors(violated, escalate)
-    theirs = Weights(*map(xp.asarray, (w, floor, np.zeros((1, 3))))).update_floors(
+    ours = Weights.free(w, floor, np.zeros((1, 3))).update_floors(violated, escalate)
+    theirs = Weights.free(*map(xp.asarray, (w, floor, np.zeros((1, 3))))).update_floors(
         xp.asarray(violated), xp.asarray(escalate)
     )
     for mine, part in zip(ours, theirs, strict=True):

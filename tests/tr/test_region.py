@@ -108,7 +108,7 @@ def region_of(bend, delta=0.1, width=None, most=np.inf, slope=1.0):
         width=np.ones((1, dim)) if width is None else np.array([width], dtype=float),
         models=Quadratic(gradient, hessian),
         multipliers=none,
-        weights=Weights(none, none, none),
+        weights=Weights.free(none, none, none),
         next_source=np.array([PointSource.STEP]),
         restart_index=np.array([0]),
         error=none + np.inf,

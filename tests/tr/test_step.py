@@ -30,7 +30,7 @@ def subproblem(f, constraints, value, n_ineq, bend=0.0, normal=None, distance=np
 
 def step_of(here, theta):
     none = np.zeros((1, here.value.shape[1] - 1))
-    return relaxed_step(here, np.array([theta]), none, Weights(none, none, none))
+    return relaxed_step(here, np.array([theta]), none, Weights.free(none, none, none))
 
 
 @pytest.mark.parametrize(("theta", "left"), [(0.0, 0.0), (0.5, 0.2), (1.0, 0.4)])
@@ -135,5 +135,5 @@ def test_a_step_does_not_know_units_to_the_last_bit():
 
 def test_the_merit_of_a_point_is_that_of_the_rule():
     w = np.array([[2.0, 3.0]])
-    found = merit(np.array([[1.0, 0.5, -0.25]]), 1, Weights(w, 0 * w, 0 * w))
+    found = merit(np.array([[1.0, 0.5, -0.25]]), 1, Weights.free(w, 0 * w, 0 * w))
     assert_allclose(found, [1.0 + 2.0 * 0.5 + 3.0 * 0.25])

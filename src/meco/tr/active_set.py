@@ -23,6 +23,7 @@ from meco.tr.run_subsets import take_runs
 
 GUESSES = 12  # of the active set: a search in fifty variables needs five in the mean, and rarely more than nine
 GUESS_CURVATURE = 10.0  # u, in units of the program's curvature
+ROW_TOLERANCE = 1e-13  # of an active row: a limit that is missed by more than rounding is not kept
 
 
 def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,7 +41,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         active = (out != 0.0) & (np.abs(out) < most)
         wrong = np.where(active, z - end, np.minimum(np.maximum(u * out, -p.price), p.price) - y)
         limit = TOLERANCE * (1.0 + largest(np.abs(y)))
-        done = all_columns(np.abs(wrong) <= np.where(active, TOLERANCE, limit))  # large duals excuse no distance
+        done = all_columns(np.abs(wrong) <= np.where(active, ROW_TOLERANCE, limit))  # large duals excuse no distance
         if maybe_any(done):
             done = done & all_columns(np.abs(pull + multiply(p.matrix.mT, y)) <= limit)
         stop = done | (total(active) > dim)

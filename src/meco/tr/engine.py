@@ -55,14 +55,12 @@ from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
 from meco.tr.partial_answers import excuse_near_misses, fill_expected, fit_models_with_gaps, judge_told, keep_off_gaps
 from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_search
-from meco.tr.proposal_counts import add_points, failed_share
+from meco.tr.proposal_counts import add_points, failed_share, has_feasible
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, PointSource, Region, shape_region
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
-
-ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
 
 
 class TrustRegion(Engine):
@@ -386,7 +384,9 @@ class TrustRegion(Engine):
         y, judged, before = fill_expected(values_of(ev), ev, made.value), merits, state.region
         if may_be_noisy(self.task, state):
             y, judged = drop_insignificant(state.noise, made, state.region.multipliers, y, merits)
-        state.region = update_region(before, made, y, judged, late, least, controls, most, kept)
+        state.region = update_region(
+            before, made, y, judged, late, least, controls, most, kept, ~has_feasible(state.counts)
+        )
         if made is not asked.expectation:  # excused: margins learn by how much it missed, or the next would miss, too
             error = update_constraint_errors(before.error, y[:, 0, 1:], made, made.source[:, 0] == PointSource.GEOMETRY)
             state.region = state.region._replace(error=error)
@@ -396,14 +396,10 @@ class TrustRegion(Engine):
     def _restart_radius(self, controls: ControlValues) -> Array:
         """The radius [B] below which a run starts again.
 
-        Larger where f has been rough lately and beside failures; a quarter of the least spacing where all variables are
-        integer.
+        Larger beside failures; a quarter of the least spacing where all variables are integer.
         """
-        delta = self.region.delta
-        xp = namespace(delta)
-        rough = xp.maximum(controls.restart_radius, zeros_like(controls.restart_radius) + ROUGH_RESTART_RADIUS)
-        least = controls.restart_radius * (rough / controls.restart_radius) ** self.state.rough.lately
-        least = widen_restart_radius(self.state, least)
+        xp = namespace(self.region.delta)
+        least = widen_restart_radius(self.state, zeros_like(self.region.delta) + controls.restart_radius)
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.core.arrays import Array, largest, namespace
+from meco.core.arrays import Array, all_columns, largest, namespace
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
 from meco.tr.proposers.offspring import Draws
 from meco.tr.region import MAX_RADIUS, PointSource, Region, judge_step, update_radius
-from meco.tr.step import Step, Subproblem, margin_cost, violations
+from meco.tr.step import MAX_ROW_PRICE, Step, Subproblem, margin_cost, violations
 
 ERROR_DECAY = 0.5  # what a step leaves of the errors before it
+DEAR_SHARE = 0.9  # of the dearest price of a program: a multiplier above it is of a row that is broken all the same
+CONFLICT_RADIUS = 1e-4  # of a region, below which constraints that conflict are taken to do so for good
+LEAST_GAIN = 1e-3  # share of the violation that a step must promise where constraints conflict
 
 
 class Expectation(NamedTuple):
@@ -29,8 +32,10 @@ class Expectation(NamedTuple):
     size: Array  # of the step, as a share of the box
     f_change: Array  # across the region
     farthest: Array  # model point
+    violation: Array  # its part of the merit at the centre
     violated: Array  # [B, C] constraints that the centre violates
     unmet: Array  # [B, C] constraints that all fitted points violate
+    blind: Array  # whether no evaluation since the restart has succeeded: what is known is not of this place
     restart_weights: Array  # [B, C] weights that a restart begins with
     change: Array  # [B, C] of each constraint across the region
 
@@ -81,8 +86,10 @@ def make_expectation(
         size=largest(xp.abs(step.s))[:, 0],
         f_change=by.f,
         farthest=local.farthest,
+        violation=now - sub.value[:, 0],
         violated=violations(sub.value, sub.n_ineq) > step.weights.tolerance,
         unmet=local.unmet,
+        blind=local.blind,
         restart_weights=xp.where(local.blind[:, None], before.w, least_weights(step, sub)),
         change=by.c,
     )
@@ -105,11 +112,13 @@ def update_region(
     controls: ControlValues,
     max_radius: float = MAX_RADIUS,
     kept: Array | None = None,
+    infeasible: Array | None = None,
 ) -> Region:
     """The region after the points of an iteration got these values y [B, k, 1 + C] and merits [B, k], inf where failed.
 
     late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again; max_radius: how
-    far the region may go along its narrowest variable; kept [B]: it does not shrink although the step failed.
+    far the region may go along its narrowest variable; kept [B]: it does not shrink although the step failed;
+    infeasible [B]: runs that have no feasible point, whose restarts look for one.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, controls)
@@ -124,12 +133,28 @@ def update_region(
     delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, controls)
     error = update_constraint_errors(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
+    restart = source == PointSource.RESTART
+    weights = weights.reset(restart, made.restart_weights)
+    if infeasible is not None:
+        weights = weights.hold(restart & infeasible & ~made.blind, made.f_change, made.change).released(~infeasible)
+        conflict = infeasible & ~weights.held[:, 0] & constraints_conflict(region.multipliers, made)
+        following = xp.where(conflict, PointSource.RESTART, following)
     return region._replace(
-        weights=weights.reset(source == PointSource.RESTART, made.restart_weights),
+        weights=weights,
         delta=delta,
         error=error,
         next_source=xp.where(source == PointSource.OFFSPRING, region.next_source, following),  # replaced: still to come
     )
+
+
+def constraints_conflict(multipliers: Array, made: Expectation) -> Array:
+    """Whether a small region has a constraint broken at the dearest price, and hardly any violation can be gained: [B].
+
+    multipliers [B, C] are those of the step that was expected to be made. Then no step of these models helps.
+    """
+    dearest = MAX_ROW_PRICE * made.f_change[:, None] / made.change
+    broken = ~all_columns(namespace(dearest).abs(multipliers) < DEAR_SHARE * dearest)
+    return broken & (made.foreseen < LEAST_GAIN * made.violation) & (made.delta < CONFLICT_RADIUS)
 
 
 def update_constraint_errors(error: Array, c: Array, made: Expectation, judged: Array) -> Array:

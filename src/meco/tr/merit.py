@@ -15,6 +15,10 @@ constraints whose models keep promising what they do not hold. One that some poi
 raising its weight would hold the search to the first place where an oscillating constraint happens to be kept. So a
 constraint is escalated where no point around keeps it, and every one late in the run. Nothing here has a unit: f, or a
 constraint with its tolerance, may be multiplied by any factor and every comparison stays the same.
+
+One case apart: restarts of a run that has no feasible point yet look for the least sum of violations, by which such
+points are compared in the end. Then all weights are one number, large beside f, and stay (hold()), until a point is
+feasible. Weights that follow the scales would chase constraints that conflict, with no least point anywhere.
 """
 
 from __future__ import annotations
@@ -30,27 +34,40 @@ MULTIPLIER_FACTOR = 1.5  # weights above the multipliers
 WEIGHT_GROWTH = 1.1  # of a weight that is escalated, with a refused step
 ESCALATION_BUDGET_SHARE = 0.7  # after which every violated constraint is escalated
 FLOOR_DECAY = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
+FEASIBILITY_PRICE = 30.0  # of violations beside f where any feasible point is looked for
 FLAT_CHANGE = 1e-3  # least change of a constraint across the region that counts, in shares of its value
 
 
 class Weights(NamedTuple):
-    """State of the merit: weights and their floors [B, C], and the violation that is tolerated [B or 1, C]."""
+    """State of the merit: weights and their floors [B, C], and the violation that is tolerated [B or 1, C].
+
+    Where held [B, 1], weights stay as they are: a run that looks for any feasible point, see hold().
+    """
 
     w: Array
     floor: Array
     tolerance: Array
+    held: Array
+
+    @classmethod
+    def free(cls, w: Array, floor: Array, tolerance: Array) -> Weights:
+        """Weights and floors [B, C] of which none is held."""
+        xp = namespace(w)
+        return cls(w, floor, tolerance, held=xp.zeros((w.shape[0], 1), dtype=xp.bool, device=w.device))
 
     def decayed(self, dim: int, decay: Array) -> Weights:
         """The weights that the next step begins with, by a decay [B or 1] over dim steps; eq. (3), not below floors."""
-        return self.with_w(namespace(self.w).maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
+        xp = namespace(self.w)
+        return self.with_w(xp.where(self.held, self.w, xp.maximum((1.0 - decay / dim)[:, None] * self.w, self.floor)))
 
     def raised(self, wanted: Array) -> Weights:
-        """Weights of at least wanted [B, C]; floors stay."""
-        return self.with_w(namespace(wanted).maximum(self.w, wanted))
+        """Weights of at least wanted [B, C], unless they are held; floors stay."""
+        xp = namespace(wanted)
+        return self.with_w(xp.where(self.held, self.w, xp.maximum(self.w, wanted)))
 
     def with_w(self, w: Array) -> Weights:
         """The same floors and tolerances with weights w [B, C]."""
-        return Weights(w, self.floor, self.tolerance)
+        return self._replace(w=w)
 
     def update_floors(self, violated: Array, escalate: Array) -> Weights:
         """Weights after a step from a centre that violates constraints [B, C]; eq. (4).
@@ -59,13 +76,29 @@ class Weights(NamedTuple):
         decay for others.
         """
         xp = namespace(violated)
-        w = xp.where(violated & escalate, WEIGHT_GROWTH * self.w, self.w)
-        return Weights(w, xp.where(violated, w, FLOOR_DECAY * self.floor), self.tolerance)
+        w = xp.where(violated & escalate & ~self.held, WEIGHT_GROWTH * self.w, self.w)
+        return self._replace(w=w, floor=xp.where(violated & ~self.held, w, FLOOR_DECAY * self.floor))
 
     def reset(self, where: Array, w: Array) -> Weights:
-        """Weights w [B, C] and floors of 0 in the runs where [B] holds; others stay."""
+        """Weights w [B, C], floors of 0 and nothing held in the runs where [B] holds; others stay."""
         xp, wide = namespace(where), where[:, None]
-        return Weights(xp.where(wide, w, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
+        return self._replace(w=xp.where(wide, w, self.w), floor=xp.where(wide, 0.0, self.floor), held=self.held & ~wide)
+
+    def hold(self, where: Array, s_f: Array, s_c: Array) -> Weights:
+        """One weight for all constraints, which stays, in the runs where [B] holds: the sum of violations counts.
+
+        It is FEASIBILITY_PRICE times what the change s_f [B] of f asks for beside that of the flattest constraint, s_c
+        [B, C].
+        """
+        if not s_c.shape[-1]:
+            return self
+        xp, wide = namespace(where), where[:, None]
+        weight = FEASIBILITY_PRICE * xp.max(s_f[:, None] / s_c, axis=-1, keepdims=True)
+        return self._replace(w=xp.where(wide, weight, self.w), held=self.held | wide)
+
+    def released(self, where: Array) -> Weights:
+        """Weights that may change again in the runs where [B] holds."""
+        return self._replace(held=self.held & ~where[:, None])
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array, kappa: Array) -> Array:

@@ -44,6 +44,13 @@ def failed_share(counts: Array) -> Array:
     return xp.sum(counts[:, 1::2], axis=-1) / xp.where(told > 0.0, told, 1.0)
 
 
+def has_feasible(counts: Array) -> Array:
+    """Whether some point was feasible, of counts [B, 32]: [B]."""
+    xp = namespace(counts)
+    each = xp.reshape(counts, (counts.shape[0], COUNT_CASES // 4, 2, 2))  # of source and gained; feasible; failed
+    return xp.sum(each[:, :, 1, :], axis=(1, 2)) > 0.0
+
+
 def sum_counts(counts: Array) -> ProposalCounts:
     """The counts [B, 32] added up by what came of points, [B] each."""
     xp = namespace(counts)

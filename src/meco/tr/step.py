@@ -148,7 +148,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
         critical=None,
         margin=rows(sub.margin, few.index[:, 1:] - 1),
     )
-    step = _solve_step(part, theta, columns[0], Weights(*columns[1:]))
+    step = _solve_step(part, theta, columns[0], Weights(*columns[1:], weights.held))
     return Step(
         step.s,
         sub.values(step.s),

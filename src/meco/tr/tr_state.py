@@ -88,7 +88,8 @@ class TrState:
         archive = PointArchive(x, ev, restart_index, capacity)
         constraints = ev.g.shape[-1] + ev.h.shape[-1]
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
-        weights = Weights(zeros, zeros, task.tolerance(ev) if sizes.tolerance is None else sizes.tolerance)
+        tolerance = task.tolerance(ev) if sizes.tolerance is None else sizes.tolerance
+        weights = Weights.free(zeros, zeros, tolerance)
         shape = (runs, 1 + constraints, dim)
         models: Models = Quadratic.zero(shape, x)
         if sizes.model_points is not None:
