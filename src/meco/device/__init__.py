@@ -1,1 +1,1 @@
-"""Everything that knows CUDA: recorded iterations and rounds, and problems chosen on the device."""
+"""Everything that knows CUDA: recorded iterations and rounds, kernels, and problems chosen on the device."""

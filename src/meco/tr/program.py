@@ -11,8 +11,9 @@ method of multipliers (Rockafellar 1976) minimises for fixed duals y, with a pen
 and then takes y = rho e. (2) is a quadratic in every set of active rows, so Newton's method with an exact line search
 (semismooth Newton; Hermans, Themelis and Patrinos 2022 use the same pair) ends after a few solves:
 two to fourteen from duals of zero on random programs. A run is done when the optimality conditions hold to TOLERANCE;
-runs in lockstep wait for nobody. In NumPy the active rows are guessed first (active_set.py), which is several times
-faster where it ends, as it does for most programs of a search.
+runs in lockstep wait for nobody, and on a CUDA device all of it is one kernel (device/program_kernel.py). In NumPy the
+active rows are guessed first (active_set.py), which is several times faster where it ends, as it does for most programs
+of a search.
 """
 
 from __future__ import annotations
@@ -24,12 +25,24 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
+from meco.device.kernels import has_kernels
 from meco.tr.active_set import find_active_sets
-from meco.tr.elastic_program import TOLERANCE, Program, Rows, make_program, multiply
+from meco.tr.elastic_program import (
+    LEAST_CURVATURE,
+    PENALTY,
+    PROXIMITY,
+    TOLERANCE,
+    Program,
+    Rows,
+    make_program,
+    multiply,
+)
 
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
 DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
+KERNEL_SOLVES = 64  # the same in one kernel, where others need not wait for a run, but the next kernel does
+KERNEL_VARIABLES, KERNEL_ROWS = 32, 128  # that one kernel's registers hold
 
 
 class Iterate(NamedTuple):
@@ -47,9 +60,12 @@ def solve_program(
     """The step s [B, D] of (1) within the box low, high [B, D], and the duals of the rows [B, C].
 
     hessian [B, D, D] is convex, slope [B, D] is b. duals [B, C] is where the iteration starts: those of a similar
-    program, or zeros. After `solves` systems in NumPy, DEVICE_SOLVES elsewhere, a run keeps what it has come to.
+    program, or zeros. After `solves` systems in NumPy, KERNEL_SOLVES in a kernel, DEVICE_SOLVES elsewhere, a run keeps
+    what it has come to.
     """
     xp, dim = namespace(slope), slope.shape[1]
+    if has_kernels(slope) and dim <= KERNEL_VARIABLES and duals.shape[1] <= KERNEL_ROWS:
+        return _solve_in_kernel(hessian, slope, rows, low, high, duals)
     program = make_program(hessian, slope, rows, low, high)
     s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     y = xp.concat([_bound_duals(program, s, duals), duals], axis=1)
@@ -62,6 +78,27 @@ def solve_program(
         s, _, y, _ = _solve_lockstep(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
     price = rows.price
     return xp.minimum(xp.maximum(s, low), high), xp.minimum(xp.maximum(y[:, dim:], -price), price)
+
+
+def _solve_in_kernel(
+    hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, duals: Array
+) -> tuple[Array, Array]:
+    """solve_program() in one kernel of a CUDA device, with at most KERNEL_SOLVES systems for each run."""
+    from meco.device.program_kernel import solve_program_in_one_kernel  # needs Triton
+
+    s, found, _ = solve_program_in_one_kernel(hessian, slope, rows, low, high, duals, KERNEL_SOLVES, kernel_constants())
+    return s, found
+
+
+def kernel_constants() -> dict[str, float]:
+    """What the kernel is made with: the constants of this program."""
+    return {
+        "least": LEAST_CURVATURE,
+        "penalty": PENALTY,
+        "proximity": PROXIMITY,
+        "tolerance": TOLERANCE,
+        "line_tolerance": LINE_TOLERANCE,
+    }
 
 
 def _bound_duals(program: Program, s: Array, duals: Array) -> Array:

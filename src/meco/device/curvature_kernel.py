@@ -1,0 +1,69 @@
+"""|H| of each run in one kernel: convexify_by_products() of tr/curvature.py, whose products are 23 kernels and more.
+
+One block of threads keeps the matrices of one run in its registers. Loaded only where tensors lie on a CUDA device, see
+kernels.py.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["dim", "steps"])
+def _curvature_kernel(hessian_at, factor_at, made_at, dim, steps, most: tl.constexpr, block: tl.constexpr):
+    """|H| [D, D] of one run from H [D, D]; factors [steps, 3] are those of the polynomials, one after the other."""
+    run = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, block)
+    both = (i < dim)[:, None] & (i < dim)[None, :]
+    place = i[:, None] * dim + i[None, :]
+    h = tl.load(hessian_at + run * dim * dim + place, mask=both, other=0.0)
+    turned = tl.load(hessian_at + run * dim * dim + i[None, :] * dim + i[:, None], mask=both, other=0.0)
+    h = 0.5 * (h + turned)
+    eye = tl.where(i[:, None] == i[None, :], 1.0, 0.0).to(tl.float64)
+    size = tl.sqrt(tl.sum(tl.sum(h * h, axis=1), axis=0))
+    safe = tl.where(size > 0.0, size, 1.0)
+    sign = h / safe
+    for step in range(steps):
+        a = tl.load(factor_at + 3 * step)
+        b = tl.load(factor_at + 3 * step + 1)
+        c = tl.load(factor_at + 3 * step + 2)
+        square = tl.dot(sign, sign, out_dtype=tl.float64)
+        fourth = tl.dot(square, square, out_dtype=tl.float64)
+        sign = tl.dot(sign, a * eye + b * square + c * fourth, out_dtype=tl.float64)
+    made = tl.dot(h, sign, out_dtype=tl.float64)
+    made = 0.5 * (made + tl.trans(made))
+    made = tl.where(size > most, made * (most / safe), made)
+    tl.store(made_at + run * dim * dim + place, made, mask=both)
+
+
+def convexify_in_one_kernel(
+    hessian: torch.Tensor, schedule: Sequence[tuple[float, float, float]], most: float
+) -> torch.Tensor:
+    """convexify() of tr/curvature.py for Hessians [B, D, D], as it is computed on a device: [B, D, D].
+
+    schedule and most are SCHEDULE and MAX_CURVATURE there.
+    """
+    runs, dim = hessian.shape[:2]
+    given = hessian.contiguous()
+    made, block = torch.empty_like(given), max(16, triton.next_power_of_2(dim))
+    factors = _factors(tuple(schedule), str(hessian.device))
+    _curvature_kernel[(runs,)](
+        given, factors, made, dim, len(schedule), most=most, block=block, num_warps=1 if block == 16 else 4
+    )
+    return made
+
+
+_KEPT: dict[tuple[tuple[tuple[float, float, float], ...], str], torch.Tensor] = {}
+
+
+def _factors(schedule: tuple[tuple[float, float, float], ...], device: str) -> torch.Tensor:
+    """The factors of the polynomials on the device, moved there once: [steps, 3]."""
+    if (schedule, device) not in _KEPT:
+        _KEPT[schedule, device] = torch.tensor(schedule, dtype=torch.float64, device=device)
+    return _KEPT[schedule, device]

@@ -1,0 +1,39 @@
+"""What kernels share: formulas on tiles, parts of one run that a block of threads keeps in its registers.
+
+A tile cannot be indexed by a number; its rows and columns are taken by sums over a mask. Sizes are powers of two, with
+zeros beyond the real ones.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def clip(x, low, high):
+    """x cut to [low, high], and high where that is less; nan stays."""
+    raised = tl.where(x < low, low, x)
+    return tl.where(raised > high, high, raised)
+
+
+@triton.jit
+def sweep_inverse(matrix, size, block: tl.constexpr):
+    """The inverse of a positive definite matrix [block, block], of which the first `size` rows and columns are swept.
+
+    The sweep operator needs no other memory: a pivot takes its product off the rest, and its own row and column are
+    divided by it. Rows beyond come out as they are, with the other sign.
+    """
+    i = tl.arange(0, block)
+    for k in range(size):
+        here = i == k
+        row = tl.sum(tl.where(here[:, None], matrix, 0.0), axis=0)
+        column = tl.sum(tl.where(here[None, :], matrix, 0.0), axis=1)
+        over = 1.0 / tl.sum(tl.where(here, row, 0.0), axis=0)
+        row = tl.where(here, -1.0, row) * over
+        column = tl.where(here, -1.0, column)
+        rest = tl.where(here[:, None] | here[None, :], 0.0, matrix)
+        matrix = rest - column[:, None] * row[None, :]
+    return -matrix

@@ -1,0 +1,134 @@
+"""Kernels compute what the functions of NumPy say that define them.
+
+They need Triton and a CUDA device, or Triton's interpreter, which is slow: TRITON_INTERPRET=1 python -m pytest here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.core.arrays import to_numpy
+from meco.device.kernels import has_kernels, using_kernels
+from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
+from meco.tr.elastic_program import Rows
+from meco.tr.program import kernel_constants, solve_program
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tr"))
+from reference_program import objective, random_programs, residual
+
+torch = pytest.importorskip("torch", reason="TORCH MISSING: kernels NOT tested")
+pytest.importorskip("triton", reason="TRITON MISSING: kernels NOT tested")
+ON_CUDA, INTERPRETED = torch.cuda.is_available(), os.environ.get("TRITON_INTERPRET") == "1"
+if not (ON_CUDA or INTERPRETED):
+    pytest.skip("CUDA MISSING and TRITON_INTERPRET is not 1: kernels NOT tested", allow_module_level=True)
+DEVICE = "cuda" if ON_CUDA and not INTERPRETED else "cpu"
+RUNS = 100 if DEVICE == "cuda" else 6  # a run takes the interpreter half a second
+SIZES = [(1, 1), (2, 3), (5, 5), (7, 20), (10, 7), (16, 3), *([(30, 7), (32, 128)] if DEVICE == "cuda" else [])]
+
+
+def moved(array):
+    """The same numbers on the device."""
+    return torch.from_numpy(np.ascontiguousarray(array)).to(DEVICE)
+
+
+def solved_by_kernel(program, duals=None, limit=64):
+    """s, duals and the count of systems of programs in NumPy, from the kernel."""
+    from meco.device.program_kernel import solve_program_in_one_kernel
+
+    hessian, slope, rows, low, high = program
+    duals = 0.0 * rows.value if duals is None else duals
+    found = solve_program_in_one_kernel(
+        *map(moved, (hessian, slope)),
+        tuple(map(moved, rows)),
+        *map(moved, (low, high, duals)),
+        limit,
+        kernel_constants(),
+    )
+    return tuple(map(to_numpy, found))
+
+
+def assert_programs_agree(program, duals=None, within=1e-7):
+    """The kernel's answers are optimal, as near as NumPy's are, and no worse."""
+    known, _ = solve_program(*program, 0.0 * program[2].value if duals is None else duals)
+    s, dual, solves = solved_by_kernel(program, duals)
+    assert np.all(solves > 0)
+    assert np.max(residual(*program, s, dual)) < within
+    assert_allclose(objective(*program[:3], s), objective(*program[:3], known), rtol=1e-6, atol=1e-6)
+    assert np.all((s >= program[3]) & (s <= program[4]))  # the box is kept to the last bit
+    return s, dual, known
+
+
+@pytest.mark.parametrize(("dim", "count"), SIZES)
+def test_the_kernel_solves_programs_as_numpy_does(dim, count):
+    """Rows that have to be broken, equalities, bounds that hold steps back, limits that are infinite."""
+    program = random_programs(np.random.default_rng(dim), RUNS, dim, count)
+    program[2].high[0, -1] = np.inf
+    s, _, known = assert_programs_agree(program)
+    assert_allclose(s, known, atol=1e-6)  # strictly convex: there is one answer
+
+
+@pytest.mark.parametrize(("dim", "count"), [(3, 4), (10, 7)])
+def test_programs_with_rows_twice_rows_of_nothing_and_hardly_any_curvature(dim, count):
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(1), RUNS, dim, count)
+    matrix = rows.matrix.copy()
+    matrix[:, 1], matrix[::2, 2] = matrix[:, 0], 0.0
+    hessian[::2] = 0.0
+    assert_programs_agree((hessian, slope, rows._replace(matrix=matrix), low, high))
+
+
+def test_programs_start_from_the_duals_of_similar_ones():
+    program = random_programs(np.random.default_rng(2), RUNS, 5, 6)
+    _, dual, fresh = solved_by_kernel(program)
+    _, again, solves = solved_by_kernel(program, dual)
+    assert_allclose(again, dual, atol=1e-6)
+    assert np.sum(solves) < np.sum(fresh)
+    assert_programs_agree(program, dual)
+
+
+def test_a_box_without_room_leaves_no_step_and_no_rows_need_no_duals():
+    program = random_programs(np.random.default_rng(3), 3, 3, 2)
+    s, dual, _ = solved_by_kernel((*program[:3], np.zeros((3, 3)), np.zeros((3, 3))))
+    assert_array_equal(s, np.zeros((3, 3)))
+    assert np.isfinite(dual).all()
+    none = np.zeros((3, 0))
+    rows = Rows(np.zeros((3, 0, 3)), none, none, none, none)
+    s, dual, _ = assert_programs_agree((program[0], program[1], rows, *program[3:]))
+    assert dual.shape == (3, 0)
+
+
+def test_after_its_limit_a_run_keeps_what_it_has_come_to():
+    program = random_programs(np.random.default_rng(4), 6, 5, 5)
+    _, _, solves = solved_by_kernel(program, limit=2)
+    assert np.all(np.abs(solves) <= 2)
+    assert np.any(solves == -2)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 10, 16, 17, 32])
+def test_the_kernel_makes_curvature_convex_as_products_do(dim):
+    from meco.device.curvature_kernel import convexify_in_one_kernel
+
+    rng = np.random.default_rng(dim)
+    h = rng.normal(size=(RUNS, dim, dim)) * 10.0 ** rng.uniform(-3.0, 9.0, (RUNS, 1, 1))
+    h[0] = 0.0
+    known = convexify_by_products(0.5 * (h + h.swapaxes(1, 2)))
+    made = to_numpy(convexify_in_one_kernel(moved(h), SCHEDULE, MAX_CURVATURE))
+    size = np.maximum(np.abs(known).max(axis=(1, 2), keepdims=True), 1.0)
+    assert_allclose(made / size, known / size, atol=1e-13)
+
+
+def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():
+    assert not has_kernels(np.zeros(2))
+    assert not has_kernels(torch.zeros(2, dtype=torch.float64))
+    if not ON_CUDA:
+        return
+    x = torch.zeros(2, dtype=torch.float64, device="cuda")
+    assert has_kernels(x)
+    assert not has_kernels(x.float())
+    with using_kernels(on=False):
+        assert not has_kernels(x)
