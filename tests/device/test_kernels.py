@@ -18,6 +18,8 @@ from meco.device.kernels import has_kernels, using_kernels
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
 from meco.tr.program import kernel_constants, solve_program
+from meco.tr.quadratic import LIKELY_SHARE, covariance, fit_weights, variance
+from meco.tr.roughness import ROUGH_LEVELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tr"))
 from reference_program import objective, random_programs, residual
@@ -120,6 +122,46 @@ def test_the_kernel_makes_curvature_convex_as_products_do(dim):
     made = to_numpy(convexify_in_one_kernel(moved(h), SCHEDULE, MAX_CURVATURE))
     size = np.maximum(np.abs(known).max(axis=(1, 2), keepdims=True), 1.0)
     assert_allclose(made / size, known / size, atol=1e-13)
+
+
+def random_fit(rng, count, dim, functions, smooth):
+    """Points u, values y, what previous models say of them, and eta of each function; some points coincide."""
+    u = rng.normal(size=(RUNS, count, dim)) / np.sqrt(dim)
+    u[:, 0] = 0.0
+    u[:, -1] = u[:, 1]
+    bent = (u * u) @ rng.normal(size=(RUNS, dim, functions))
+    y = u @ rng.normal(size=(RUNS, dim, functions)) + bent
+    p = y * rng.normal(size=(RUNS, 1, functions)) + 0.1 * bent
+    p[..., 1] = 0.0  # nothing was known
+    eta = np.full((RUNS, functions), smooth)
+    eta[:, 1], eta[0, 0], eta[-1, -1] = ROUGH_LEVELS[1], ROUGH_LEVELS[2], ROUGH_LEVELS[0]
+    return u, y, p, eta
+
+
+@pytest.mark.parametrize(("count", "dim", "functions"), [(5, 1, 2), (13, 2, 3), (32, 5, 8), (43, 10, 7), (43, 10, 19)])
+@pytest.mark.parametrize("smooth", [1e-9, 1e-12])
+def test_the_kernel_fits_as_numpy_does(count, dim, functions, smooth):
+    """Weights amplify rounding by the condition of K; what they make of the points does not."""
+    from meco.device.fit_kernel import fit_weights_in_one_kernel, variance_in_one_kernel
+
+    rng = np.random.default_rng(count)
+    u, y, p, eta = random_fit(rng, count, dim, functions, smooth)
+    tau, least = np.array([100.0]), np.array([smooth])
+    known = fit_weights(u, y, p, tau, [least, *ROUGH_LEVELS], eta)
+    made = fit_weights_in_one_kernel(
+        *map(moved, (u, y, p, tau, least)), ROUGH_LEVELS, moved(eta), LIKELY_SHARE
+    )  # fmt: skip
+    w, kept = to_numpy(made[0]), to_numpy(made[1])
+    assert_allclose(kept, known.kept, atol=1e-7)
+    base = covariance(u, u, tau)
+    ridge = (eta * (1.0 + tau[:, None]))[:, None, :]
+    met = base @ w + ridge * w + kept[:, None, :] * p
+    assert_allclose(met, y, atol=1e-11 * np.abs(y).max())
+    assert_allclose(base @ w, base @ known.w, atol=1e-7 * np.abs(y).max())
+    v = rng.normal(size=(RUNS, 21, dim))
+    found = to_numpy(variance_in_one_kernel(*map(moved, (u, v, tau)), made[2]))
+    expected = variance(known, v)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(base).max())
 
 
 def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():

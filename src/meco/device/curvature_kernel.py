@@ -14,6 +14,8 @@ import torch
 import triton
 import triton.language as tl
 
+from meco.device.tiles import constants_on
+
 
 @triton.jit(do_not_specialize=["dim", "steps"])
 def _curvature_kernel(hessian_at, factor_at, made_at, dim, steps, most: tl.constexpr, block: tl.constexpr):
@@ -52,18 +54,8 @@ def convexify_in_one_kernel(
     runs, dim = hessian.shape[:2]
     given = hessian.contiguous()
     made, block = torch.empty_like(given), max(16, triton.next_power_of_2(dim))
-    factors = _factors(tuple(schedule), str(hessian.device))
+    factors = constants_on(tuple(number for step in schedule for number in step), hessian)
     _curvature_kernel[(runs,)](
         given, factors, made, dim, len(schedule), most=most, block=block, num_warps=1 if block == 16 else 4
     )
     return made
-
-
-_KEPT: dict[tuple[tuple[tuple[float, float, float], ...], str], torch.Tensor] = {}
-
-
-def _factors(schedule: tuple[tuple[float, float, float], ...], device: str) -> torch.Tensor:
-    """The factors of the polynomials on the device, moved there once: [steps, 3]."""
-    if (schedule, device) not in _KEPT:
-        _KEPT[schedule, device] = torch.tensor(schedule, dtype=torch.float64, device=device)
-    return _KEPT[schedule, device]

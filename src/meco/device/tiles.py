@@ -8,8 +8,19 @@ zeros beyond the real ones.
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
+
+_MOVED: dict[tuple[tuple[float, ...], str], torch.Tensor] = {}
+
+
+def constants_on(numbers: tuple[float, ...], like: torch.Tensor) -> torch.Tensor:
+    """Numbers [n] in float64 on the device of like, moved there once: a number that a kernel is given is a float32."""
+    key = numbers, str(like.device)
+    if key not in _MOVED:
+        _MOVED[key] = torch.tensor(numbers, dtype=torch.float64, device=like.device)
+    return _MOVED[key]
 
 
 @triton.jit

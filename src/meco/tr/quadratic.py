@@ -19,7 +19,8 @@ order are steep, would otherwise stay in all directions that no new point tells 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +35,10 @@ from meco.core.arrays import (
     total,
     zeros_like,
 )
+from meco.device.kernels import has_kernels
 from meco.tr.critical import CriticalFunctions
 
+KERNEL_VARIABLES = 64  # up to which the fit is one kernel on a CUDA device
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
 
 
@@ -192,6 +195,8 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
     u [B, m, D] and y [B, m, F] are steps and changes from the centre; tau [B or 1]; levels are eta of smooth functions
     [B or 1], then of rougher ones; eta [B, F] says which function has which, and others count as smooth.
     """
+    if has_kernels(u) and u.shape[-1] <= KERNEL_VARIABLES:
+        return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
     kernel, smooth = add_ridge(base, levels[0], tau), eta == eta
     for level in levels[1:]:
@@ -201,6 +206,36 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
         here = eta == level
         rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), add_ridge(base, level, tau), y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
+    return Fit(u, y, kernel, w, kept, tau)
+
+
+class FactoredInKernel(Factored):
+    """K [B, m, m] whose factors a kernel has left in memory; K itself is made when it is asked for."""
+
+    def __init__(self, factors: Array, make: Callable[[], Factored]) -> None:
+        """Keep the factors as the kernel left them; make() gives K."""
+        self.factors, self._make = factors, make
+
+    @cached_property
+    def _made(self) -> Factored:
+        return self._make()
+
+    def solved(self, right: Array) -> Array:
+        """K^-1 right [B, m, n], with factors of torch's own."""
+        return self._made.solved(right)
+
+    @cached_property
+    def inverted(self) -> Array:
+        """The inverses [B, m, m], made once."""
+        return self._made.inverted
+
+
+def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
+    """fit_weights() in one kernel of a CUDA device."""
+    from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
+
+    w, kept, factors = fit_weights_in_one_kernel(u, y, p, tau, levels[0], levels[1:], eta, LIKELY_SHARE)
+    kernel = FactoredInKernel(factors, lambda: add_ridge(covariance(u, u, tau), levels[0], tau))
     return Fit(u, y, kernel, w, kept, tau)
 
 
@@ -249,6 +284,10 @@ def variance(fit: Fit, v: Array) -> Array:
     The variance of the process of eq. (1) with amplitude 1, given the fitted points; rounding may leave it a little
     below 0 at these.
     """
+    if isinstance(fit.kernel, FactoredInKernel):
+        from meco.device.fit_kernel import variance_in_one_kernel  # needs Triton
+
+        return variance_in_one_kernel(fit.u, v, fit.tau, fit.kernel.factors)
     square = total(v * v)
     cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
     explained = total(cross * fit.kernel.solved(cross), 1)
