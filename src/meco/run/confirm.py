@@ -1,8 +1,8 @@
 """confirm(): the best points of a noisy function are called again, so that luck does not decide.
 
 The least of many noisy values lies below what the function is worth there. Further calls therefore go, one after the
-other, to whatever point is best by the mean of its calls so far, of few points; the answer is the best by its mean of
-those that were called most.
+other, to whatever point is best by the mean of its calls so far, of few points; where calls differ, the answer is that
+of noisy_answer.py: the best by its mean of those that keep the constraints with a probability of 0.95.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
@@ -22,6 +21,7 @@ from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
 from meco.run.make_result import constraint_values
+from meco.run.noisy_answer import choose_noisy_answer
 from meco.run.point_means import average_calls
 from meco.variables import Variables
 
@@ -31,16 +31,20 @@ CALLS_PER_POINT = 4  # that is called again, on average at least
 def point_to_call(every: Evaluations, tolerances: tuple[Any, Any], calls: int) -> np.ndarray | None:
     """The point [D] to call again: the best by its mean, of at most a quarter as many points as there are calls.
 
-    None where nothing was answered.
+    Points that were called again count for that number only if they keep the constraints by their means, as long as
+    another point does: what is known to violate is not called again. None where nothing was answered.
     """
     found = average_calls(every)
-    enough = np.count_nonzero(found.calls > 1) >= max(1, calls // CALLS_PER_POINT)
-    at = found.best_index(tolerances, min_calls=2 if enough else 1) if len(found.x) else None
+    kept = found.feasible(tolerances)
+    again = (found.calls > 1) & (kept | ~kept.any())
+    enough = np.count_nonzero(again) >= max(1, calls // CALLS_PER_POINT)
+    at = found.best_index(tolerances, again if enough else found.calls > 0) if len(found.x) else None
     return None if at is None else found.x[at]
 
 
 class ConfirmedPoint(NamedTuple):
-    """The best point by repeated calls, its means, their spreads and how many calls there were."""
+    """The best point by repeated calls, its means, their spreads, how many calls there were, and the probability that
+    it keeps the constraints; None of that where calls of one point do not differ."""
 
     x: np.ndarray
     f: float
@@ -49,19 +53,29 @@ class ConfirmedPoint(NamedTuple):
     feasible: bool
     calls: int
     spread: tuple[float, np.ndarray, np.ndarray]
+    probability: float | None
 
 
 def best_confirmed_point(every: Evaluations, tolerances: tuple[Any, Any]) -> ConfirmedPoint | None:
-    """The best by its means of points called half as often as any or more; None where none was called again."""
+    """The answer by repeated calls: that of a noisy run, or the best where calls do not differ; None where none was.
+
+    Of points that were called half as often as any that keeps the constraints, or more.
+    """
     found = average_calls(every)
-    most = int(np.max(found.calls, initial=0))
-    at = found.best_index(tolerances, min_calls=(most + 1) // 2) if most > 1 else None
-    if at is None:
+    again, kept = found.calls > 1, found.feasible(tolerances)
+    if not again.any():
         return None
+    noisy = choose_noisy_answer(every, tolerances)
+    if noisy is None:
+        some = again & kept if (again & kept).any() else again
+        at = found.best_index(tolerances, some & (found.calls >= (found.calls[some].max() + 1) // 2))
+        assert at is not None
+    else:
+        at = int(np.flatnonzero((found.x == noisy.point.x).all(axis=1))[0])
     f, g, h = (m[at] for m in found.mean)
-    ev = Evaluation.of(f[None, None], g[None, None], h[None, None], *tolerances)
     spread = tuple(s[at] for s in found.spread)
-    return ConfirmedPoint(found.x[at], float(f), g, h, bool(ev.feasible[0, 0]), int(found.calls[at]), spread)
+    sure, probability = (bool(kept[at]), None) if noisy is None else (noisy.point.feasible, noisy.probability)
+    return ConfirmedPoint(found.x[at], float(f), g, h, sure, int(found.calls[at]), spread, probability)
 
 
 def confirm(
@@ -76,8 +90,9 @@ def confirm(
     """Call the best points of a finished run again, and give its result by means over all calls.
 
     fun, constraints, vectorized and cheap are those of the run. The new result has `repeated`: how often x was called,
-    the mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too. A
-    call that fails is counted and changes nothing. InvalidInput for a result of solve(), or a fun of other constraints.
+    the mean and the spread (standard deviation) of f, and the spread of each constraint; where calls of one point
+    differ, `probability` and `success` are as in a noisy run, by these calls. nfev counts these calls too. A call that
+    fails is counted and changes nothing. InvalidInput for a result of solve(), or a fun of other constraints.
 
     Examples:
         >>> import meco
@@ -129,7 +144,7 @@ def confirm(
             "spread": float(spread),
             "constraint_spread": np.concatenate(others),
         },
-        probability=None,  # that of the run is of other calls
+        probability=found.probability,
     )
 
 

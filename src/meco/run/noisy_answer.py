@@ -9,6 +9,11 @@ that were called again, the mean of an inequality has the standard error s / sqr
 Standard deviations that the user or the answers told stand in the place of s; a run that called no point again is then
 judged by single calls. Success means that (1) is at least 0.95.
 Of an equality no probability is asked: its mean must be within the tolerance and two standard errors.
+
+The answer has the least mean of f of the points that are feasible with this probability; where there is none, it is
+the point that most likely is. How often a point was called does not speak for it: a search may have called one again
+and again that it knows to violate. Points that were called once count only where no other keeps the limits by its
+means. Of m such points that kept them the best is a lucky one, so its probability is (1) to the power of m.
 """
 
 from __future__ import annotations
@@ -43,7 +48,7 @@ def choose_noisy_answer(
 
     told [1 + p + q] are standard deviations of a call, where these are known.
     """
-    if told is None and (len(every) < 2 or len(np.unique(every.x, axis=0)) == len(every)):
+    if told is None and len(np.unique(every.x, axis=0)) == len(every.x):
         return None
     found = average_calls(every)
     most = int(found.calls.max(initial=0))
@@ -55,17 +60,46 @@ def choose_noisy_answer(
         deviations = np.split(told, (1, 1 + every.g.shape[1]))
     if not any(np.any(d > 0.0) for d in deviations):
         return None
-    enough = np.flatnonzero(found.calls >= min(most, max(2, (most + 1) // 2)))
-    chances = np.array([_feasibility_probability(found, k, deviations, tolerances) for k in enough.tolist()])
-    sure = chances >= SUCCESS_PROBABILITY
-    f = found.mean[0][enough]
-    at = int(np.argmin(np.where(sure, f, np.inf))) if sure.any() else int(np.argmax(chances))
-    k = int(enough[at])
+    chances = _rank_candidates(found, deviations, tolerances)
+    k = _choose_index(found, chances, tolerances)
     g, h = found.mean[1][k], found.mean[2][k]
     root = math.sqrt(found.calls[k])
-    point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, bool(sure[at]), True)
+    sure = bool(chances[k] >= SUCCESS_PROBABILITY)
+    point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, sure, True)
     errors = np.concatenate([np.atleast_1d(deviations[1]), np.atleast_1d(deviations[2])]) / root
-    return NoisyAnswer(point, float(chances[at]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
+    return NoisyAnswer(point, float(chances[k]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
+
+
+def _rank_candidates(found: PointMeans, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> np.ndarray:
+    """The probability [n] that each point may answer with; -1 of points that are no candidates.
+
+    Those are points called once, unless all were or no other keeps the limits by its means.
+    """
+    again = found.calls >= min(2, int(found.calls.max()))
+    chances = np.full(len(again), -1.0)
+    for k in np.flatnonzero(again).tolist():
+        chances[k] = _feasibility_probability(found, k, deviations, tolerances)
+    kept = (found.mean[1] <= np.asarray(tolerances[0])).all(axis=1)  # of equalities the probability tells: it is not 0
+    if again.all() or (kept & (chances > 0.0)).any():
+        return chances
+    single = np.flatnonzero(kept & ~again).tolist()
+    once = {k: _feasibility_probability(found, k, deviations, tolerances) for k in single}
+    lucky = {k: chance for k, chance in once.items() if chance > 0.0}
+    for k, chance in lucky.items():
+        chances[k] = chance ** len(lucky)
+    return chances
+
+
+def _choose_index(found: PointMeans, chances: np.ndarray, tolerances: tuple[Any, Any]) -> int:
+    """The point with the least mean of f of those surely feasible; else the likeliest to be, then the least violation.
+
+    Of the surely feasible, those called half as often as any of them or more: a mean of few calls may be a lucky one.
+    """
+    sure = chances >= SUCCESS_PROBABILITY
+    if sure.any():
+        most = int(found.calls[sure].max())
+        return int(np.argmin(np.where(sure & (found.calls >= (most + 1) // 2), found.mean[0], np.inf)))
+    return int(np.lexsort((found.violation(tolerances), -chances))[0])
 
 
 def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:

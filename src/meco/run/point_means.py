@@ -21,12 +21,23 @@ class PointMeans(NamedTuple):
     mean: tuple[np.ndarray, np.ndarray, np.ndarray]
     spread: tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    def best_index(self, tolerances: tuple[Any, Any], min_calls: int = 1) -> int | None:
-        """Index of the best by its means of those called at least so often; None where there is none."""
+    def best_index(self, tolerances: tuple[Any, Any], candidates: np.ndarray) -> int | None:
+        """Index of the best by its means of these candidates [n]; None where there is none."""
+        ev, others = self._evaluate(tolerances), ~candidates[None]
+        return None if others.all() else int(best_of_order(feasibility_first(ev).last_where(others))[0])
+
+    def feasible(self, tolerances: tuple[Any, Any]) -> np.ndarray:
+        """Which points [n] keep every constraint by their means."""
+        return np.asarray(self._evaluate(tolerances).feasible[0])
+
+    def violation(self, tolerances: tuple[Any, Any]) -> np.ndarray:
+        """Sum of violations [n] of the means."""
+        return np.asarray(self._evaluate(tolerances).nu[0])
+
+    def _evaluate(self, tolerances: tuple[Any, Any]) -> Evaluation:
+        """The means as a rule reads them, an evaluation [1, n]."""
         f, g, h = self.mean
-        ev = Evaluation.of(f[None], g[None], h[None], *tolerances)
-        few = (self.calls < min_calls)[None]
-        return None if few.all() else int(best_of_order(feasibility_first(ev).last_where(few))[0])
+        return Evaluation.of(f[None], g[None], h[None], *tolerances)
 
 
 def average_calls(every: Evaluations) -> PointMeans:

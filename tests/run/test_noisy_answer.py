@@ -1,0 +1,124 @@
+"""The answer of a noisy run: the best by probability and mean, however often a search called other points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meco
+from meco.evaluations import Evaluations
+from meco.run.confirm import best_confirmed_point, point_to_call
+from meco.run.noisy_answer import choose_noisy_answer
+
+EXACT = (0.0, 0.0)
+PRESS = {"area": (5e-4, 6e-3, "m2"), "press": (2e6, 3.5e7, "Pa")}
+
+
+def noisy_press(seed):
+    """A cylinder that must hold a force at a limited pressure, measured with noise of 1 %."""
+    rng = np.random.default_rng(seed)
+
+    def measure(x):
+        z = 1.0 + 0.01 * rng.normal(size=3)
+        f = (x["area"] * 1e4 + 2.0 * x["press"] / 1e7) * z[0]
+        return f, {"force": 5e4 - x["area"] * x["press"] * z[1], "press": x["press"] * z[2] - 2e7}
+
+    return measure
+
+
+def calls_of(*points):
+    """Evaluations of one variable: (x, f, mean of g, calls); the calls of a point differ by 0.2 in turns."""
+    x, f, c = [], [], []
+    for at, value, mean, count in points:
+        swing = [0.1, -0.1] * (count // 2) + [0.0] * (count % 2)
+        x += [[at]] * count
+        f += [value] * count
+        c += [[mean + s] for s in swing]
+    flags = np.zeros(len(x), dtype=bool)
+    numbers = np.zeros(len(x), dtype=int)
+    return Evaluations(
+        np.array(x), np.array(f), np.array(c), np.zeros((len(x), 0)), flags, (np.array(c) <= 0.0).all(axis=1), flags,
+        numbers, numbers,
+    )  # fmt: skip
+
+
+def test_a_point_that_was_called_often_and_violates_is_not_the_answer():
+    found = choose_noisy_answer(calls_of((0.0, 1.0, 0.7, 24), (1.0, 2.0, -0.5, 6), (2.0, 3.0, -0.5, 6)), EXACT)
+    assert (found.point.x[0], found.calls, found.point.feasible) == (1.0, 6, True)
+    assert found.probability > 0.95
+
+
+def test_a_point_that_was_called_often_and_is_not_sure_does_not_hide_one_that_is():
+    found = choose_noisy_answer(calls_of((0.0, 1.0, -0.01, 24), (1.0, 2.0, -0.5, 6)), EXACT)
+    assert (found.point.x[0], found.point.feasible) == (1.0, True)
+
+
+def test_of_sure_points_a_mean_of_few_calls_is_no_better():
+    found = choose_noisy_answer(calls_of((0.0, 1.0, -0.5, 2), (1.0, 2.0, -0.5, 6)), EXACT)
+    assert found.point.x[0] == 1.0
+
+
+def test_where_none_is_feasible_the_likeliest_is_the_answer_and_of_hopeless_ones_that_of_least_violation():
+    found = choose_noisy_answer(calls_of((0.0, 1.0, 0.3, 24), (1.0, 2.0, 0.02, 6)), EXACT)
+    assert (found.point.x[0], found.point.feasible) == (1.0, False)
+    found = choose_noisy_answer(calls_of((0.0, 1.0, 900.0, 4), (1.0, 2.0, 700.0, 4)), EXACT)
+    assert (found.point.x[0], found.probability) == (1.0, 0.0)
+
+
+def test_before_anything_feasible_was_confirmed_single_calls_count_and_many_of_them_for_less():
+    violates = (0.0, 1.0, 0.7, 8)
+    alone = choose_noisy_answer(calls_of(violates, (1.0, 2.0, -0.2, 1)), EXACT)
+    several = choose_noisy_answer(calls_of(violates, *((1.0 + k, 2.0, -0.2, 1) for k in range(20))), EXACT)
+    assert (alone.point.feasible, several.point.feasible) == (True, False)
+    assert several.probability == pytest.approx(alone.probability**20)
+    assert several.point.x[0] >= 1.0
+    far = choose_noisy_answer(calls_of(violates, *((1.0 + k, 2.0 + k, -5.0, 1) for k in range(20))), EXACT)
+    assert (far.point.x[0], far.point.feasible) == (1.0, True)
+
+
+@pytest.mark.parametrize("seed", [9, 34])
+def test_a_noisy_run_answers_with_what_it_confirmed(seed):
+    result = meco.minimize(noisy_press(seed), PRESS, budget=120, seed=seed)
+    assert result.success
+    assert result.maxcv == 0.0
+    area, press = result.x
+    assert area * press >= 5e4
+    assert press <= 2e7
+
+
+def test_a_noisy_run_that_is_stopped_before_its_last_calls_has_a_feasible_answer():
+    def stop(result):
+        return result.nfev >= 107
+
+    result = meco.minimize(noisy_press(9), PRESS, budget=120, seed=9, callback=stop)
+    assert result.maxcv == 0.0
+    assert result.probability > 1e-6
+
+
+def test_confirming_leaves_what_is_known_to_violate():
+    every = calls_of((0.0, 1.0, 0.7, 6), (1.0, 2.0, -0.2, 1), (2.0, 3.0, -0.2, 1))
+    assert point_to_call(every, EXACT, 4)[0] == 1.0
+    none_kept = calls_of((0.0, 1.0, 0.7, 6), (1.0, 2.0, 0.9, 1))
+    assert point_to_call(none_kept, EXACT, 4)[0] == 0.0
+
+
+def test_a_confirmed_result_has_a_probability_where_calls_differ():
+    every = calls_of((0.0, 1.0, 0.7, 24), (1.0, 2.0, -0.02, 6))
+    found = best_confirmed_point(every, EXACT)
+    assert (found.x[0], found.feasible) == (1.0, False)  # kept in the mean, but not surely
+    assert 0.5 < found.probability < 0.95
+    fun = noisy_press(24)
+    run = meco.minimize(fun, PRESS, budget=120, seed=24)
+    again = meco.confirm(run, fun, calls=40)
+    assert not run.success
+    assert again.success == (again.probability >= 0.95)
+    assert again.success
+
+
+def test_calls_that_do_not_differ_are_confirmed_by_their_values():
+    every = calls_of((0.0, 1.0, 0.7, 1), (1.0, 2.0, -0.2, 1))
+    for _ in range(5):
+        every = every.with_answer(np.array([0.0]), 1.0, np.array([0.7]), np.zeros(0), *EXACT)
+    every = every.with_answer(np.array([1.0]), 2.0, np.array([-0.2]), np.zeros(0), *EXACT)
+    found = best_confirmed_point(every, EXACT)
+    assert (found.x[0], found.feasible, found.probability) == (1.0, True, None)
