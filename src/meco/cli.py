@@ -42,7 +42,7 @@ COMMANDS = {
 EXIT_CODES = """exit codes:
   0    done; for solve and resume: a feasible point was found
   1    part of it is missing or wrong (bench, reproduce, verify, policy verify)
-  2    no feasible point was found; or the input cannot be used, which one line on standard error says
+  2    no feasible point was found, or by noisy calls none surely; or the input cannot be used: one line says which
   70   a defect of meco; MECO_TRACEBACK=1 shows where
   130  ended by Ctrl-C before there was a result; 128 + n: a campaign ended by signal n
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ READABLE = (  # as result["fun"], in this order
     "probability",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
+SUCCESS_PROBABILITY = 0.95  # with which noisy calls must say that x is feasible, for success
 SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
 
 
@@ -216,7 +218,7 @@ class Result(Mapping[str, Any]):
 
     @property
     def status(self) -> int:
-        """0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded."""
+        """0 feasible, 1 nothing feasible was found (of a noisy run: not surely), 2 no evaluation succeeded."""
         return 0 if self.success else 1 if np.isfinite(self.fun) else 2
 
     def __getitem__(self, name: str) -> Any:
@@ -310,6 +312,23 @@ class Result(Mapping[str, Any]):
             found["variables"] = [{"name": n, "unit": v.unit} for n, v in zip(labels, each_variable)]
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()}
+
+
+def is_feasible_in_mean(result: Result) -> bool:
+    """Whether x keeps every constraint by the means of noisy calls, though not with the probability of a success."""
+    if result.success or not result.probability or result.evaluations is None:  # of an equality that is off it is 0
+        return False
+    inequalities = list(result.constraints.values())[: result.evaluations.g.shape[1]]
+    return all(each.violation <= each.tolerance for each in inequalities)
+
+
+def describe_doubt(probability: float) -> str:
+    """What there is to say of a point that is feasible in the mean, and by how much that is not sure."""
+    shown = math.floor(1000.0 * probability) / 1000.0  # 0.9499 is below 0.95 and must not read as 0.950
+    return (
+        f"feasible in the mean, with probability {shown:.3f}, below the {SUCCESS_PROBABILITY:g} that success asks for: "
+        "more calls would settle it"
+    )
 
 
 def describe_excess(found: ConstraintValue) -> str:

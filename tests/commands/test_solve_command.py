@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+import noisy_problems
 from meco.cli import main
 from meco.methods import DEFAULT
 from meco.run.calling.command import Command
@@ -470,3 +472,15 @@ def test_a_folder_from_elsewhere_does_not_run_the_file_of_a_benchmark(tmp_path, 
     assert main(["resume", "run", "--quiet"]) == 2
     assert "resuming it runs 'other.py:tilted'; add --yes" in capsys.readouterr().err
     assert not (tmp_path / "was-run").exists()
+
+
+def test_an_answer_that_is_feasible_in_the_mean_is_not_called_infeasible(tmp_path, capsys):
+    file = tmp_path / "press.py"
+    text = Path(noisy_problems.__file__).read_text(encoding="utf-8")
+    file.write_text(f"{text}\nbounds = PRESS\nbench = noisy_press(DOUBTFUL)\n", encoding="utf-8")
+    seed = str(noisy_problems.DOUBTFUL)
+    assert main(["solve", f"{file}:bench", "--budget", "120", "--seed", seed, "--quiet"]) == 2
+    told, said = capsys.readouterr()
+    assert said.splitlines()[-1].startswith("meco: feasible in the mean, with probability 0.804, below the 0.95")
+    assert "o feasible point" not in told + said
+    assert main(["solve", f"{file}:bench", "--budget", "120", "--seed", seed, "--quiet", "--confirm", "40"]) == 0

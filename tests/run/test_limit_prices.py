@@ -6,6 +6,7 @@ from convex_problems import draw_problem
 from numpy.testing import assert_allclose
 
 import meco
+from noisy_problems import DOUBTFUL, PRESS, noisy_press
 
 NEAR = 0.05  # a multiplier may be off by so much of itself
 
@@ -95,10 +96,32 @@ def test_a_search_that_stopped_on_the_way_tells_no_multiplier():
     assert_allclose(enough.multipliers["g1"], 0.1215, rtol=NEAR)
 
 
-def test_noise_leaves_multipliers_untold():
+def test_noise_leaves_multipliers_untold_and_is_the_reason():
     rng = np.random.default_rng(1)
     result = meco.minimize(lambda x: (x @ x + 0.01 * rng.normal(), [1 - x[0]]), [(-2, 2)] * 3, budget=120, seed=1)
     assert result.multipliers == {"g1": None}
+    assert {limit.reason for limit in result.limits} == {"the values are noisy"}
+
+
+@pytest.mark.parametrize("seed", [1, 4, DOUBTFUL])
+def test_a_limit_that_noise_cannot_reach_has_no_price_and_of_the_others_noise_is_the_reason(seed):
+    measure = noisy_press(seed)
+
+    def with_slack(x):
+        f, limits = measure(x)
+        return f, limits | {"length": x["area"] * 1e3 * (1.0 + 0.01 * z.normal()) - 5.0}
+
+    z = np.random.default_rng(seed)
+    result = meco.minimize(with_slack, PRESS, budget=120, seed=seed)
+    assert result.probability is not None
+    assert result.multipliers == {"force": None, "press": None, "length": 0.0}
+    assert [limit.reason for limit in result.limits] == ["the values are noisy", "the values are noisy", ""]
+
+
+def test_little_noise_leaves_the_right_multipliers():
+    result = meco.minimize(noisy_press(1, 1e-5), PRESS, budget=120, seed=1)
+    assert result.probability is not None
+    assert_allclose([*result.multipliers.values()], [5e-4, 1.05e-6], rtol=NEAR)
 
 
 def test_a_bound_on_a_logarithmic_scale_has_a_price_in_units_of_the_variable():

@@ -7,23 +7,12 @@ import pytest
 
 import meco
 from meco.evaluations import Evaluations
+from meco.result import describe_doubt, is_feasible_in_mean
 from meco.run.confirm import best_confirmed_point, point_to_call
 from meco.run.noisy_answer import choose_noisy_answer
+from noisy_problems import DOUBTFUL, PRESS, noisy_press
 
 EXACT = (0.0, 0.0)
-PRESS = {"area": (5e-4, 6e-3, "m2"), "press": (2e6, 3.5e7, "Pa")}
-
-
-def noisy_press(seed):
-    """A cylinder that must hold a force at a limited pressure, measured with noise of 1 %."""
-    rng = np.random.default_rng(seed)
-
-    def measure(x):
-        z = 1.0 + 0.01 * rng.normal(size=3)
-        f = (x["area"] * 1e4 + 2.0 * x["press"] / 1e7) * z[0]
-        return f, {"force": 5e4 - x["area"] * x["press"] * z[1], "press": x["press"] * z[2] - 2e7}
-
-    return measure
 
 
 def calls_of(*points):
@@ -107,12 +96,13 @@ def test_a_confirmed_result_has_a_probability_where_calls_differ():
     found = best_confirmed_point(every, EXACT)
     assert (found.x[0], found.feasible) == (1.0, False)  # kept in the mean, but not surely
     assert 0.5 < found.probability < 0.95
-    fun = noisy_press(24)
-    run = meco.minimize(fun, PRESS, budget=120, seed=24)
+    fun = noisy_press(DOUBTFUL)
+    run = meco.minimize(fun, PRESS, budget=120, seed=DOUBTFUL)
     again = meco.confirm(run, fun, calls=40)
     assert not run.success
     assert again.success == (again.probability >= 0.95)
     assert again.success
+    assert f"Probability that x keeps the constraints: {again.probability:.3f}." in again.message
 
 
 def test_calls_that_do_not_differ_are_confirmed_by_their_values():
@@ -122,3 +112,43 @@ def test_calls_that_do_not_differ_are_confirmed_by_their_values():
     every = every.with_answer(np.array([1.0]), 2.0, np.array([-0.2]), np.zeros(0), *EXACT)
     found = best_confirmed_point(every, EXACT)
     assert (found.x[0], found.feasible, found.probability) == (1.0, True, None)
+
+
+def test_what_is_feasible_in_the_mean_and_not_surely_is_called_that():
+    result = meco.minimize(noisy_press(DOUBTFUL), PRESS, budget=120, seed=DOUBTFUL)
+    assert (result.success, result.status, result.maxcv) == (False, 1, 0.0)
+    assert 0.5 < result.probability < 0.95
+    assert "x is feasible in the mean, with probability 0.804, below the 0.95 that success asks for" in result.message
+    assert "more calls would settle it" in result.message
+    assert "o feasible point" not in result.message
+    assert not any("no feasible answer" in limit.reason for limit in result.limits)
+
+
+def test_a_probability_below_the_asked_one_never_reads_as_it():
+    assert "0.949, below the 0.95" in describe_doubt(0.94999)
+
+
+def test_a_noisy_answer_that_violates_says_what_and_by_how_much_in_the_mean():
+    rng = np.random.default_rng(1)
+    result = meco.minimize(
+        lambda x: (float(x @ x), {"reach": 5.0 - x[0] + 0.01 * rng.normal()}), [(-2, 2)] * 2, budget=60, seed=1,
+        noise=True,
+    )  # fmt: skip
+    assert not is_feasible_in_mean(result)
+    assert "No feasible point was found; this x is the likeliest to keep the constraints" in result.message
+    assert "(1 of 1 violated, worst: reach by 2.99" in result.message
+    assert "in the mean)" in result.message
+    assert {limit.reason for limit in result.limits if not limit.is_bound} == {"there is no feasible answer"}
+
+
+def test_noise_that_was_told_is_no_difference_of_calls():
+    result = meco.minimize(lambda x: (float(x @ x), [1.0 - x[0]]), [(-2, 3)] * 2, budget=60, seed=1, noise=0.01)
+    assert "Calls of one point differ" not in result.message
+    assert "With the noise that was told: of " in result.message
+
+
+def test_a_result_while_the_run_goes_on_has_not_stopped():
+    said = []
+    meco.minimize(lambda x: float(x @ x), [(-2, 3)], budget=6, seed=1, callback=lambda r: said.append(r.message))
+    assert all(" the run goes on." in message and "Stopped" not in message for message in said)
+    assert said

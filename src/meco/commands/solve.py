@@ -38,12 +38,12 @@ from meco.core.signals import note_signals, treat_sigterm_as_interrupt
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
-from meco.result import ConstraintValue, Result
+from meco.result import ConstraintValue, Result, describe_doubt, is_feasible_in_mean
 from meco.run.confirm import confirm
 from meco.run.progress import FORMS, Progress
 from meco.variables import Variables
 
-INFEASIBLE = 2  # exit code of a run that found no feasible point
+INFEASIBLE = 2  # exit code of a run that found no feasible point, or by noisy calls none surely
 MOST_RUNS = 100_000
 
 
@@ -259,7 +259,8 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
         page = result.report(args.report, args.title, args.author, args.notes)
         print(f"page: {page}", file=sys.stderr)
     if not result.feasible:
-        print("meco: no feasible point was found", file=sys.stderr)
+        doubt = describe_doubt(result.probability) if is_feasible_in_mean(result) else "no feasible point was found"
+        print(f"meco: {doubt}", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
-from meco.result import LimitPrices, Result
+from meco.result import LimitPrices, Result, describe_doubt, is_feasible_in_mean
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
@@ -123,13 +123,12 @@ def confirm(
     values = constraint_values(list(result.constraints), best_point, *run.tolerances)
     violations = [each.violation for each in values.values()]
     moved = not np.array_equal(best_point.x, result.x)
-    said = f"{result.message} Confirmed by {found.calls} calls: f = {found.f:.10g}, standard deviation {spread:.3g}."
-    return replace(
+    said = f"Confirmed by {found.calls} calls: f = {found.f:.10g}, standard deviation {spread:.3g}."
+    made_of = replace(
         result,
         x=best_point.x,
         fun=found.f,
         success=found.feasible,
-        message=said,
         nu=sum(violations),
         maxcv=max(violations, default=0.0),
         constraints=values,
@@ -146,6 +145,16 @@ def confirm(
         },
         probability=found.probability,
     )
+    return replace(made_of, message=f"{result.message} {said}{_describe_sureness(made_of)}")
+
+
+def _describe_sureness(result: Result) -> str:
+    """What the message adds on how sure the constraints are; "" where calls do not differ, or nothing limits x."""
+    if result.probability is None or not result.constraints:
+        return ""
+    if is_feasible_in_mean(result):
+        return f" x is {describe_doubt(result.probability)}."
+    return f" Probability that x keeps the constraints: {result.probability:.3f}."
 
 
 def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:

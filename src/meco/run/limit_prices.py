@@ -15,17 +15,30 @@ from meco.run.request import Request
 ONE_PERCENT = 0.01
 AT_BOUND = 1e-6  # of the range: a variable that is this close to its bound is at it
 NO_ANSWER = "there is no feasible answer"
+NOISY = "the values are noisy"
+SLACK_DEVIATIONS = 10.0  # of one noisy call by which a limit is surely not met
+SLACK_SHARE = 0.02  # of the values that a constraint had in the run, which it must be off its limit by, too
 DIRECTIONS = ("lower bound", "upper bound")
 
 
-def price_limits(request: Request, every: Evaluations, best: BestPoint, names: Sequence[str]) -> tuple[LimitPrice, ...]:
+def price_limits(
+    request: Request,
+    every: Evaluations,
+    best: BestPoint,
+    names: Sequence[str],
+    *,
+    feasible: bool,
+    deviations: np.ndarray | None = None,
+) -> tuple[LimitPrice, ...]:
     """A price for each constraint, and for each bound that the answer lies at; each without one says why.
 
-    Integer variables stay as they are: only points with the same integers are looked at.
+    Integer variables stay as they are: only points with the same integers are looked at. feasible: whether the answer
+    is, of noisy values in the mean. deviations [C] are those of one noisy call of each constraint, None without noise:
+    then a limit without a price that the answer is far from has the price 0, and noise is the reason of others.
     """
     n_ineq = best.g.size
     kinds = ["inequality"] * n_ineq + ["equality"] * best.h.size
-    if not best.feasible:
+    if not feasible:
         return tuple(LimitPrice(name, kind, None, None, NO_ANSWER) for name, kind in zip(names, kinds))
     free = request.variables.upper > request.variables.lower
     taken = ~every.failed
@@ -41,11 +54,27 @@ def price_limits(request: Request, every: Evaluations, best: BestPoint, names: S
     value = np.concatenate([[best.f], best.g, best.h])
     with np.errstate(all="ignore"):
         found = _find_scaled_multipliers(u, y, at[free], value, n_ineq, room[:, free])
+    if deviations is not None:
+        found = _blame_noise(found, y[:, 1 : 1 + n_ineq], best.g, deviations[:n_ineq])
     prices = [
         LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT))
         for i, (name, kind) in enumerate(zip(names, kinds))
     ]
     return (*prices, *_price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free)))
+
+
+def _blame_noise(found: LimitMultipliers, y: np.ndarray, g: np.ndarray, deviations: np.ndarray) -> LimitMultipliers:
+    """The same with 0 for inequalities without a multiplier that are surely not met, and noise as reason of others.
+
+    y [n, p] are all values, g [p] those of the answer, deviations [p] of a single call.
+    """
+    width = np.max(y, axis=0, initial=-np.inf) - np.min(y, axis=0, initial=np.inf)
+    slack = -g > np.maximum(SLACK_DEVIATIONS * deviations, SLACK_SHARE * width)
+    untold = np.isnan(found.constraints[: len(g)])
+    prices = found.constraints.copy()
+    prices[: len(g)][slack & untold] = 0.0
+    reasons = {k: NOISY for k in found.reasons if k >= len(g) or not slack[k]}
+    return found._replace(constraints=prices, reasons=reasons)
 
 
 def _find_scaled_multipliers(

@@ -15,11 +15,20 @@ from meco.core.capabilities import Policed, find_capability
 from meco.core.loop import Loop
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, LimitPrices, Minimum, Result, RunFacts, describe_excess
+from meco.result import (
+    ConstraintValue,
+    LimitPrices,
+    Minimum,
+    Result,
+    RunFacts,
+    describe_doubt,
+    describe_excess,
+    is_feasible_in_mean,
+)
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
-from meco.run.noisy_answer import EQUALITY_ERRORS, SUCCESS_PROBABILITY, NoisyAnswer, choose_noisy_answer
+from meco.run.noisy_answer import EQUALITY_ERRORS, NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
@@ -76,7 +85,6 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        limits=_price_limits(request, every, found, names) if over else LimitPrices(),
         minima=minima,
         nfev=len(log),
         nit=nit,
@@ -86,7 +94,9 @@ def make_result(
         probability=None if noisy is None else noisy.probability,
         repeated=None if noisy is None else _describe_repeats(noisy),
     )
-    return replace(result, message=_write_message(result, log, detail))
+    if over:
+        result = replace(result, limits=_price_limits(request, result, found, names))
+    return replace(result, message=_write_message(result, log, detail, noise_told=deviations is not None))
 
 
 def list_evaluations(
@@ -140,11 +150,16 @@ def _policy_version(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _price_limits(request: Request, every: Evaluations, found: BestPoint, names: Sequence[str]) -> LimitPrices:
-    """What each limit costs at the best point; its module is loaded once a run is over."""
+def _price_limits(request: Request, result: Result, found: BestPoint, names: Sequence[str]) -> LimitPrices:
+    """What each limit costs at the best point of a result; its module is loaded once a run is over."""
     from meco.run.limit_prices import price_limits
 
-    return LimitPrices(price_limits(request, every, found, names))
+    assert result.evaluations is not None
+    feasible = found.feasible or is_feasible_in_mean(result)
+    deviations = None if result.repeated is None else result.repeated["constraint_spread"]
+    return LimitPrices(
+        price_limits(request, result.evaluations, found, names, feasible=feasible, deviations=deviations)
+    )
 
 
 def _find_minima(
@@ -202,12 +217,13 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return made
 
 
-def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
+def _write_message(result: Result, log: EvaluationLog, detail: str, *, noise_told: bool) -> str:
     """Result.message: why the run stopped, what was found, and what went wrong, in sentences."""
     run, calls = result.run, f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
+    ended = f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}."
     said = [
-        f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}.",
-        *_describe_point(result, log.counts[0]),
+        f"After {calls} the run goes on." if run.stop_reason == "running" else ended,
+        *_describe_point(result, log.counts[0], noise_told),
     ]
     if run.nfail and run.nfail >= TOLD_FAILURE_SHARE * result.nfev:
         kinds = [
@@ -221,7 +237,7 @@ def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
     return " ".join(said)
 
 
-def _describe_point(result: Result, n_ineq: int) -> list[str]:
+def _describe_point(result: Result, n_ineq: int, noise_told: bool) -> list[str]:
     """What the message says of the best point, in sentences; its first n_ineq constraints are inequalities."""
     if result.status == 2 and any(each.violation > each.tolerance for each in result.constraints.values()):
         told = [name for name, each in result.constraints.items() if np.isfinite(each.value)]
@@ -229,13 +245,11 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
     if result.probability is not None and result.repeated is not None:
-        return [_describe_noisy(result, n_ineq)]
+        return [_describe_noisy(result, n_ineq, noise_told)]
     if result.status == 1:
-        hurt = {name: c.violation for name, c in result.constraints.items() if c.violation > c.tolerance}
-        worst = max(hurt, key=lambda name: hurt[name])
         return [
-            "No feasible point was found; this x violates the constraints least in sum "
-            f"({len(hurt)} of {len(result.constraints)} violated, worst: {worst} by {hurt[worst]:.6g})."
+            "No feasible point was found; of the points called this x violates the constraints least in sum "
+            f"({_describe_violated(result)})."
         ]
     said = [f"Best feasible f = {result.fun:.10g}."]
     over = [(name, each) for name, each in list(result.constraints.items())[:n_ineq] if each.violation > 0]
@@ -245,18 +259,35 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     return said
 
 
-def _describe_noisy(result: Result, n_ineq: int) -> str:
-    """What the message says of an answer that noisy calls were averaged for; equalities come after n_ineq others."""
+def _describe_violated(result: Result) -> str:
+    """How many constraints x violates, one at least, and the worst of them."""
+    hurt = {name: c.violation for name, c in result.constraints.items() if c.violation > c.tolerance}
+    worst = max(hurt, key=lambda name: hurt[name])
+    return f"{len(hurt)} of {len(result.constraints)} violated, worst: {worst} by {hurt[worst]:.6g}"
+
+
+def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
+    """What the message says of an answer that noisy calls were averaged for; equalities come after n_ineq others.
+
+    told: whether the standard deviation of a call was told, and not found out by calls that differ.
+    """
     assert result.repeated is not None
     assert result.probability is not None
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
     of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
-    said = f"Calls of one point differ: {of}, standard error {error:.2g}"
+    why = "With the noise that was told" if told else "Calls of one point differ"
+    said = f"{why}: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."
-    sure = "" if result.success else f", below {SUCCESS_PROBABILITY:g}"
-    said = f"{said}; probability that x keeps the {_name_kinds(n_ineq, result)}: {result.probability:.3f}{sure}."
+    kinds = _name_kinds(n_ineq, result)
+    if is_feasible_in_mean(result):
+        said = f"{said}; x is {describe_doubt(result.probability)} (meco.confirm)."
+    elif result.success:
+        said = f"{said}; probability that x keeps the {kinds}: {result.probability:.3f}."
+    else:
+        said = f"{said}. No feasible point was found; this x is the likeliest to keep the {kinds}, with probability "
+        said += f"{result.probability:.3f} ({_describe_violated(result)} in the mean)."
     if len(result.constraints) == n_ineq:
         return said
     return f"{said} Equalities are judged by their means, within the tolerance and {EQUALITY_ERRORS:g} standard errors."

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.evaluations import BestPoint, Evaluations
+from meco.result import SUCCESS_PROBABILITY
 from meco.run.point_means import PointMeans, average_calls
 
-SUCCESS_PROBABILITY = 0.95
 EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
 
 

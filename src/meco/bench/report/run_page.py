@@ -16,7 +16,7 @@ from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
 from meco.figures.run_figure import WIDE_PANEL, make_controls_figure, make_convergence_figure, make_violation_figure
 from meco.figures.table import Cell, Column, Table, format_number, format_share
-from meco.result import ConstraintValue
+from meco.result import ConstraintValue, describe_doubt, is_feasible_in_mean
 
 SHOWN_POINTS = 20  # points drawn across the variables
 MOST_LETTERS = 120  # of names of variables side by side under a picture
@@ -64,10 +64,19 @@ def compose_run_page(result: Any, title: str = "", author: str = "", notes: str 
     body = f'<section id="notes"><h2>Notes</h2>{said}</section>' if said else ""
     body += "".join(f'<section id="{i}"><h2>{head}</h2>{bodies[i]}</section>' for i, head in parts.items())
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
+    state = _describe_state(result)
     about = f"{escape(run.method)}, seed {run.seed}, {len(every)} evaluations, page of {made} UTC"
     about = f"{escape(author)} · {about}" if author else about
     return frame_page(f"{title}: {state}" if title else f"One run: {state}", about, "Parts", links, body)
+
+
+def _describe_state(result: Any) -> str:
+    """What the heading says of the answer."""
+    if result.feasible:
+        return f"f = {result.fun:.10g}"
+    if is_feasible_in_mean(result):
+        return f"f = {result.fun:.6g} in the mean, feasible with probability {result.probability:.2f}"
+    return "no feasible point"
 
 
 def _evidence_html(result: Any) -> str:
@@ -78,7 +87,9 @@ def _evidence_html(result: Any) -> str:
     if count := int(every.partial.sum()):
         failed += f" {count} of {len(every)} answers were partial: they stopped at a violated constraint."
     if result.probability is not None:
-        failed += f" Calls of one point differ: x keeps the constraints with probability {result.probability:.3f}."
+        doubt = f"x is {describe_doubt(result.probability)}" if is_feasible_in_mean(result) else ""
+        doubt = doubt or f"x keeps the constraints with probability {result.probability:.3f}"
+        failed += f" Values are noisy: {doubt}."
     said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
     if len(result.minima) < 2:
         return said
@@ -146,7 +157,8 @@ def _make_point_table(result: Any) -> Table:
             shown = [Cell(variable.show(value), float(value)), Cell("–"), Cell("–")]
             where = f"one of {_list_briefly([str(each) for each in variable.categories])}"
         rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
-    title = "The best point" if result.feasible else "The point that violates the constraints least"
+    least = "The likeliest point" if result.probability is not None else "The point that violates the constraints least"
+    title = "The best point" if result.feasible or is_feasible_in_mean(result) else least
     return Table("design", title, columns, rows)
 
 
