@@ -21,6 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
 LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
+_LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls; its checks take longer than small systems
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
 
@@ -97,6 +98,8 @@ def rows(x: Array, index: Array) -> Array:
         if index.shape[1] == 1:
             return x[:, (first := int(index[0, 0])) : first + 1].copy()
         return x[0].take(index[0], axis=0)[None]
+    if isinstance(x, np.ndarray):  # the rows of an archive that are in use do not lie together: no copy of all of them
+        return x[np.arange(runs)[:, None], index]
     xp = namespace(x)
     flat = xp.reshape(x, (runs * count, *x.shape[2:]))
     if runs > 1:
@@ -195,7 +198,7 @@ class Factored:
         """
         if self._torch is not None:
             return self._torch.linalg.lu_solve(*self._factors, right)
-        return namespace(right).linalg.solve(self.matrix, right)
+        return solve(self.matrix, right)
 
     @cached_property
     def inverted(self) -> Array:
@@ -207,11 +210,32 @@ class Factored:
         return Factored(self.matrix[runs])
 
 
+def solve(matrix: Array, right: Array) -> Array:
+    """matrix^-1 right of a stack of systems [B, m, m] and [B, m, n]: [B, m, n]; LinAlgError for a singular matrix.
+
+    np.linalg.solve() to the last bit; of float64 arrays in NumPy without its checks, which take longer than LAPACK
+    does for ten equations.
+    """
+    if _LAPACK is None or not isinstance(right, np.ndarray):
+        return namespace(right).linalg.solve(matrix, right)
+    made = _LAPACK.solve(matrix, right)  # nan where a matrix is singular
+    return made if known_all((first := made[:, 0]) == first) else np.linalg.solve(matrix, right)
+
+
 def inverse(matrix: Array) -> Array:
     """The inverse of each matrix [B, m, m]. A singular one raises in NumPy, and gives anything on a device."""
     if hasattr(matrix, "detach"):
         return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
     return namespace(matrix).linalg.inv(matrix)
+
+
+def add_to_diagonal(matrix: Array, values: Array) -> Array:
+    """Square matrices [B, m, m] with values [B or 1, m or 1] added to their diagonals: [B, m, m]."""
+    if not isinstance(matrix, np.ndarray):
+        return matrix + values[..., None] * identities(1, matrix.shape[1], matrix)
+    made, size = matrix.copy(), matrix.shape[1]
+    made.reshape(-1, size * size)[:, :: size + 1] += values
+    return made
 
 
 def identities(runs: int, size: int, like: Array, factor: float = 1.0) -> Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.core.arrays import all_columns, identities, largest, maybe_any, total
+from meco.core.arrays import add_to_diagonal, all_columns, largest, maybe_any, solve, total
 from meco.tr.elastic_program import PENALTY, TOLERANCE, Program, multiply
 from meco.tr.run_subsets import take_runs
 
@@ -38,7 +38,8 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         w = z + y / u
         end = np.minimum(np.maximum(w, p.low), p.high)
         out = w - end
-        active = (out != 0.0) & (np.abs(out) < most)
+        size = np.abs(out)
+        active = (size > 0.0) & (size < most)
         wrong = np.where(active, z - end, np.minimum(np.maximum(u * out, -p.price), p.price) - y)
         limit = TOLERANCE * (1.0 + largest(np.abs(y)))
         done = all_columns(np.abs(wrong) <= np.where(active, ROW_TOLERANCE, limit))  # large duals excuse no distance
@@ -52,11 +53,11 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
                 break
             left = left[go]
             p, s, y, z, u, pull, most, active, wrong = take_runs((p, s, y, z, u, pull, most, active, wrong), go)
-        stiff, turned = np.where(active, p.rho, 0.0), p.matrix.mT
-        y = y + np.where(active, p.rho, 1.0) * wrong
-        curvature = p.hessian + (stiff[:, :dim] + p.sigma)[..., None] * identities(1, dim, s)
-        curvature += turned[..., dim:] @ (stiff[:, dim:, None] * p.matrix[:, dim:])
-        d = -np.linalg.solve(curvature, (pull + multiply(turned, y))[..., None])
+        turned, lines = p.matrix.mT, p.matrix[:, dim:]
+        stiff, y = active * p.rho, y + np.where(active, p.rho, 1.0) * wrong
+        curvature = add_to_diagonal(p.hessian, stiff[:, :dim] + p.sigma)  # the bounds' rows are the identity
+        curvature += lines.mT @ (stiff[:, dim:, None] * lines)
+        d = -solve(curvature, (pull + multiply(turned, y))[..., None])
         q = (p.matrix @ d)[..., 0]
         s, y, z, pull = s + d[..., 0], y + stiff * q, z + q, pull + (p.hessian @ d)[..., 0]
     return found_s, found_y, found

@@ -153,5 +153,4 @@ def insert_rows(models: Models, limits: KnownLimits | None) -> Models:
 
 def _square_distances(x: Array, centre: Array, width: Array) -> Array:
     """Squared distances from each of x [B, n, D] to the centre [B, D], in widths [B, D]: [B, n]."""
-    apart = (x - centre[:, None, :]) / width[:, None, :]
-    return total(apart * apart)
+    return total(((x - centre[:, None, :]) / width[:, None, :]) ** 2)  # without a name NumPy uses the memory again

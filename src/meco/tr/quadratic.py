@@ -28,8 +28,8 @@ import numpy as np
 from meco.core.arrays import (
     Array,
     Factored,
+    add_to_diagonal,
     bounded,
-    identities,
     namespace,
     norm,
     total,
@@ -183,7 +183,7 @@ def least_change(
     fit = fit_weights(u, y, p, tau, levels, eta)
     wt, kept = fit.w.mT, fit.kept
     if curved is None:
-        hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
+        hessian = prior.hessian * kept[..., None, None] + _sum_outer(wt, u)
     else:
         hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
     return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), fit
@@ -198,13 +198,16 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
     if has_kernels(u) and u.shape[-1] <= KERNEL_VARIABLES:
         return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel, smooth = add_ridge(base, levels[0], tau), eta == eta
-    for level in levels[1:]:
-        smooth = smooth & (eta != level)
-    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, y, p)
-    for level in levels[1:]:  # the rougher ones among the functions
-        here = eta == level
-        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), add_ridge(base, level, tau), y, p)
+    kernel = add_ridge(base, levels[0], tau)
+    if len(levels) == 1:
+        return Fit(u, y, kernel, *_solve_weights(kernel, y, p), tau)
+    rough = [eta == level for level in levels[1:]]
+    smooth = ~rough[0]
+    for here in rough[1:]:
+        smooth = smooth & ~here
+    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, 0.0, tau, y, p)
+    for level, here in zip(levels[1:], rough):
+        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), Factored(base), level, tau, y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, kernel, w, kept, tau)
 
@@ -241,8 +244,7 @@ def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Ar
 
 def add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
     """K of eq. (1) from its part without ridge, base [B, m, m], factored; eta and tau [B or 1]."""
-    ridge = (eta * (1.0 + tau))[:, None, None]
-    return Factored(base + ridge * identities(1, base.shape[1], base))
+    return Factored(add_to_diagonal(base, (eta * (1.0 + tau))[:, None]))
 
 
 def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
@@ -263,13 +265,20 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     return rest + (1.0 - share)[:, None, :] * own, share
 
 
-def _solve_weights_of(runs: Array, kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
-    """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others."""
+def _solve_weights_of(
+    runs: Array, kernel: Factored, eta: float, tau: Array, y: Array, p: Array
+) -> tuple[Array, Array]:
+    """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others.
+
+    eta is what the ridge of the kernel lacks; tau [B or 1].
+    """
     if not isinstance(runs, np.ndarray) or runs.all():
-        return _solve_weights(kernel, y, p)
+        return _solve_weights(add_ridge(kernel.matrix, eta, tau) if eta else kernel, y, p)
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
     if runs.any():
-        w[runs], kept[runs] = _solve_weights(kernel.of(runs), y[runs], p[runs])
+        few = kernel.of(runs)
+        few = add_ridge(few.matrix, eta, tau if tau.shape[0] == 1 else tau[runs]) if eta else few
+        w[runs], kept[runs] = _solve_weights(few, y[runs], p[runs])
     return w, kept
 
 
