@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
 LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
-_LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls; its checks take longer than small systems
+_LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
 

@@ -45,7 +45,8 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         done = all_columns(np.abs(wrong) <= np.where(active, ROW_TOLERANCE, limit))  # large duals excuse no distance
         if maybe_any(done):
             done = done & all_columns(np.abs(pull + multiply(p.matrix.mT, y)) <= limit)
-        stop = done | (total(active) > dim)
+        crowded = np.count_nonzero(active) > dim  # else no run has more active rows than variables
+        stop = done | (total(active) > dim) if crowded else done
         if maybe_any(stop):
             here, go = left[done], ~stop
             found_s[here], found_y[here], found[here] = s[done], y[done], True

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, bounded, maybe_any, namespace
+from meco.core.arrays import Array, bounded, largest, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
@@ -78,7 +78,7 @@ class PointArchive:
         and 0 where a point failed.
         """
         count = x.shape[1]
-        first = namespace(x).max(self._arrays[NUMBER], axis=-1, keepdims=True) + 1
+        first = largest(self._arrays[NUMBER]) + 1
         new = (*_point_columns(x, ev, restart_index), _number_points(restart_index, count, first))
         self.intact = self.intact and ev.intact
         self.reserve(count)
@@ -224,7 +224,7 @@ def _number_points(restart_index: Array, count: int, first: Array | int) -> Arra
     """Numbers of count points in the order in which they come, from first [B, 1] on: [B, count]."""
     xp = namespace(restart_index)
     numbers = xp.arange(count, dtype=xp.int64, device=restart_index.device)[None, :] + first
-    return xp.broadcast_to(numbers, (restart_index.shape[0], count))
+    return _each_of(numbers, (restart_index.shape[0], count))
 
 
 def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
@@ -234,7 +234,12 @@ def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any,
     """
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     y = values_of(ev) if ev.partial is None else keep_gaps(ev)
-    return x, y, ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
+    return x, y, ev.failed, _each_of(each, x.shape[:2])
+
+
+def _each_of(numbers: Array, shape: tuple[int, ...]) -> Array:
+    """Numbers [B or 1, k or 1] as [B, k], the shape; themselves where they have it, which saves the time of asking."""
+    return numbers if numbers.shape == shape else namespace(numbers).broadcast_to(numbers, shape)
 
 
 def keep_gaps(ev: Evaluation) -> np.ndarray:

@@ -219,7 +219,7 @@ class TrustRegion(Engine):
             state.region = state.region._replace(width=self._shape_region(controls))
         sub, before = self._make_subproblem(local, controls), state.region
         weights = state.region.weights.decayed(self.task.dim, controls.weight_decay)
-        step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
+        step = relaxed_step(sub, controls.theta, state.region.multipliers, weights)
         failures, tested = learn_failures(self.task, state, batch), None
         if failures is not None:
             given = self.theta(), state.region.multipliers, weights
@@ -475,9 +475,10 @@ def _index_restarts(before: Region, after: Region, x: Array) -> Array:
 
     The first to that of the region after the proposal, which it may begin; the others to that before.
     """
-    xp = namespace(x)
-    others = xp.broadcast_to(before.restart_index[:, None], x.shape[:2])[:, 1:]
-    return xp.concat([after.restart_index[:, None], others], axis=1)
+    xp, first = namespace(x), after.restart_index[:, None]
+    if x.shape[1] == 1:
+        return first
+    return xp.concat([first, xp.broadcast_to(before.restart_index[:, None], x.shape[:2])[:, 1:]], axis=1)
 
 
 def make_tr_es(

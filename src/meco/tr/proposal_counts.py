@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, astype, namespace, total
 from meco.core.evaluation import Evaluation
 from meco.tr.region import PointSource
 
@@ -32,16 +32,15 @@ def zero_counts(like: Array) -> Array:
 def add_points(counts: Array, source: Array, gained: Array, ev: Evaluation) -> Array:
     """Counts [B, 32] with k more points: their sources, which gained a lower merit, and their evaluation, [B, k]."""
     xp, kind = namespace(counts), source.dtype
-    case = 8 * source + 4 * xp.astype(gained, kind) + 2 * xp.astype(ev.feasible, kind) + xp.astype(ev.failed, kind)
+    case = 8 * source + 4 * astype(gained, kind) + 2 * astype(ev.feasible, kind) + astype(ev.failed, kind)
     cases = xp.arange(COUNT_CASES, dtype=kind, device=counts.device)
-    return counts + xp.sum(xp.astype(case[..., None] == cases, counts.dtype), axis=1)
+    return counts + total(astype(case[..., None] == cases, counts.dtype), 1)
 
 
 def failed_share(counts: Array) -> Array:
     """Points that failed over all points told, of counts [B, 32]: [B]; 0 where none was."""
-    xp = namespace(counts)
-    told = xp.sum(counts, axis=-1)
-    return xp.sum(counts[:, 1::2], axis=-1) / xp.where(told > 0.0, told, 1.0)
+    told = total(counts)
+    return total(counts[:, 1::2]) / namespace(counts).where(told > 0.0, told, 1.0)
 
 
 def has_feasible(counts: Array) -> Array:

@@ -125,7 +125,8 @@ def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
 def violations(y: Array, n_ineq: int) -> Array:
     """(max(g, 0), |h|) of values y [B, 1 + C]: [B, C]."""
     xp, g = namespace(y), y[:, 1 : 1 + n_ineq]
-    return xp.concat([xp.where(g > 0.0, g, 0.0), xp.abs(y[:, 1 + n_ineq :])], axis=1)
+    above = xp.where(g > 0.0, g, 0.0)
+    return xp.concat([above, xp.abs(y[:, 1 + n_ineq :])], axis=1) if y.shape[1] > 1 + n_ineq else above
 
 
 def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:

@@ -93,6 +93,8 @@ class ModelPoints:
             points[0] = xp.where(
                 restart[:, None], self._begin_restart(state, restart, u[:, 0, :], given.controls), points[0]
             )
+        if not extra:
+            return points[0][:, None, :], first[:, None]
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
 
     def _may_go_wide(self, given: Iteration) -> bool:
