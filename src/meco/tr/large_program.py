@@ -37,12 +37,16 @@ MAX_SOLVES = 100
 
 
 class Curvature(NamedTuple):
-    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
+    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it.
+
+    matrix is H itself [D, D], where all directions are there, made once for all systems of a step; else None.
+    """
 
     directions: np.ndarray
     along: np.ndarray
     rest: float
     size: float
+    matrix: np.ndarray | None
 
     def times(self, s: np.ndarray) -> np.ndarray:
         """H s of a vector s [D]: [D]."""
@@ -51,8 +55,8 @@ class Curvature(NamedTuple):
     def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
         """d [D] of eq. (2) for a right-hand side [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
         q = self.directions
-        if q.shape[0] == q.shape[1]:
-            made = (q * self.along) @ q.T + rho * (a.T @ a)
+        if self.matrix is not None:
+            made = self.matrix + rho * (a.T @ a)
             made[held, held] += rho
             return np.linalg.solve(made, right)
         diagonal = np.where(held, self.rest + rho, self.rest)
@@ -79,7 +83,8 @@ def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
         along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
         left = max(float((h * h).sum() - (values * values).sum()), 0.0) / max(len(h) - len(values), 1)
         rest = min(max(float(np.sqrt(left)), LEAST_REST * size), MAX_CURVATURE)
-        found.append(Curvature(vectors, along, rest, min(size, MAX_CURVATURE)))
+        whole = (vectors * along) @ vectors.T if exact else None
+        found.append(Curvature(vectors, along, rest, min(size, MAX_CURVATURE), whole))
     return found
 
 
