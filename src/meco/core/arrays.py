@@ -229,11 +229,14 @@ def inverse(matrix: Array) -> Array:
     return namespace(matrix).linalg.inv(matrix)
 
 
-def add_to_diagonal(matrix: Array, values: Array) -> Array:
-    """Square matrices [B, m, m] with values [B or 1, m or 1] added to their diagonals: [B, m, m]."""
+def add_to_diagonal(matrix: Array, values: Array, *, overwrite: bool = False) -> Array:
+    """Square matrices [B, m, m] with values [B or 1, m or 1] added to their diagonals: [B, m, m].
+
+    overwrite=True: NumPy may do so in the memory of matrix, which must be contiguous.
+    """
     if not isinstance(matrix, np.ndarray):
         return matrix + values[..., None] * identities(1, matrix.shape[1], matrix)
-    made, size = matrix.copy(), matrix.shape[1]
+    made, size = matrix if overwrite else matrix.copy(), matrix.shape[1]
     made.reshape(-1, size * size)[:, :: size + 1] += values
     return made
 

@@ -198,7 +198,7 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
     if has_kernels(u) and u.shape[-1] <= KERNEL_VARIABLES:
         return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel = add_ridge(base, levels[0], tau)
+    kernel = add_ridge(base, levels[0], tau, overwrite=len(levels) == 1)
     if len(levels) == 1:
         return Fit(u, y, kernel, *_solve_weights(kernel, y, p), tau)
     rough = [eta == level for level in levels[1:]]
@@ -242,9 +242,12 @@ def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Ar
     return Fit(u, y, kernel, w, kept, tau)
 
 
-def add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
-    """K of eq. (1) from its part without ridge, base [B, m, m], factored; eta and tau [B or 1]."""
-    return Factored(add_to_diagonal(base, (eta * (1.0 + tau))[:, None]))
+def add_ridge(base: Array, eta: Array, tau: Array, *, overwrite: bool = False) -> Factored:
+    """K of eq. (1) from its part without ridge, base [B, m, m], factored; eta and tau [B or 1].
+
+    overwrite=True: base is not needed any more.
+    """
+    return Factored(add_to_diagonal(base, (eta * (1.0 + tau))[:, None], overwrite=overwrite))
 
 
 def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
@@ -265,9 +268,7 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     return rest + (1.0 - share)[:, None, :] * own, share
 
 
-def _solve_weights_of(
-    runs: Array, kernel: Factored, eta: float, tau: Array, y: Array, p: Array
-) -> tuple[Array, Array]:
+def _solve_weights_of(runs: Array, kernel: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:
     """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others.
 
     eta is what the ridge of the kernel lacks; tau [B or 1].
@@ -277,7 +278,8 @@ def _solve_weights_of(
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
     if runs.any():
         few = kernel.of(runs)
-        few = add_ridge(few.matrix, eta, tau if tau.shape[0] == 1 else tau[runs]) if eta else few
+        some_tau = tau if tau.shape[0] == 1 else tau[runs]
+        few = add_ridge(few.matrix, eta, some_tau, overwrite=True) if eta else few
         w[runs], kept[runs] = _solve_weights(few, y[runs], p[runs])
     return w, kept
 
