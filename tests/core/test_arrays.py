@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core import arrays
-from meco.core.arrays import fused, fusing, ordered_sum, running_sums, safe_divisor
+from meco.core.arrays import add_to_diagonal, fused, fusing, ordered_sum, rows, running_sums, safe_divisor, solve
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
 import array_api_compat.torch as torch_xp  # noqa: E402
@@ -92,3 +92,34 @@ def test_nothing_is_divided_by_zero_where_the_least_numbers_are_taken_for_it():
         assert_array_equal(np.zeros(2) / safe_divisor(np.array([0.0, 2.0])), [0.0, 0.0])
     finally:
         torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_systems_without_numpys_checks_have_its_bits(runs, monkeypatch):
+    rng = np.random.default_rng(5)
+    matrix, right = rng.normal(size=(runs, 9, 9)), rng.normal(size=(runs, 9, 3))
+    assert_array_equal(solve(matrix, right), np.linalg.solve(matrix, right))
+    monkeypatch.setattr(arrays, "_LAPACK", None)  # a NumPy that keeps its loops elsewhere
+    assert_array_equal(solve(matrix, right), np.linalg.solve(matrix, right))
+
+
+def test_a_singular_system_still_raises_and_nan_still_passes():
+    matrix = np.stack([np.eye(3), np.zeros((3, 3))])
+    with np.errstate(all="ignore"):
+        with pytest.raises(np.linalg.LinAlgError):
+            solve(matrix, np.ones((2, 3, 1)))
+        assert np.isnan(solve(np.eye(3)[None], np.full((1, 3, 1), np.nan))).all()
+
+
+@LIBRARIES
+def test_values_reach_the_diagonal_alone(xp):
+    matrix, values = NUMBERS[:, :, :5], NUMBERS[:, 0, :5]
+    expected = matrix + values[..., None] * np.eye(5)
+    assert_array_equal(add_to_diagonal(matrix, values), expected)
+    assert_array_equal(np.asarray(add_to_diagonal(xp.asarray(matrix), xp.asarray(values))), expected)
+    assert add_to_diagonal(kept := matrix.copy(), values, overwrite=True) is kept
+
+
+def test_rows_in_use_of_a_larger_array_are_picked_run_by_run():
+    index = np.array([[2, 0], [1, 1], [0, 3], [3, 2]])
+    assert_array_equal(rows(NUMBERS[:, :4], index), np.stack([x[i] for x, i in zip(NUMBERS, index)]))

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from reference_program import random_programs, residual
 
+from meco.tr import large_program
 from meco.tr.large_program import EXACT_VARIABLES, Curvature, find_curvature, find_ritz_pairs, solve_large_program
 from meco.tr.program import solve_program
 
@@ -26,6 +27,19 @@ def test_optimality_conditions_hold_where_most_variables_end_at_a_bound():
     s, dual = solve_large_program(find_curvature(hessian, slope), slope, rows, low, high, 0.0 * rows.value)
     assert np.mean(np.isclose(s, low, atol=1e-6) | np.isclose(s, high, atol=1e-6)) > 0.5
     assert np.max(residual(hessian, slope, rows, low, high, s, dual)) < 1e-2
+
+
+def test_guessed_active_rows_give_newtons_answer_with_fewer_systems(monkeypatch):
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(5), 8, 80, 6)
+    bent, none, solved = find_curvature(hessian, slope), np.zeros_like(rows.value), []
+    plain = Curvature.solve
+    monkeypatch.setattr(Curvature, "solve", lambda *given: solved.append(1) or plain(*given))
+    guessed, _ = solve_large_program(bent, slope, rows, low, high, none)
+    guesses = len(solved)
+    monkeypatch.setattr(large_program, "GUESSES", 0)  # all are left to Newton's method
+    newton, _ = solve_large_program(bent, slope, rows, low, high, none)
+    assert_allclose(guessed, newton, atol=1e-6)
+    assert guesses < 0.6 * (len(solved) - guesses)
 
 
 def dense(curvature: Curvature) -> np.ndarray:

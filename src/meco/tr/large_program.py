@@ -11,8 +11,10 @@ Then a Newton step solves a diagonal matrix with a few rows and columns beside i
 
 E being the variables at a bound and A the rows at a limit, by the formula of Woodbury: D (r + n)^2 operations.
 
-Most variables begin away from their bounds and end at one. With a penalty of 1e5 times the curvature a line search ends
-at the first bounds that it meets, again and again; so rho begins low, and grows with every update of the duals.
+Active rows are guessed first (active_set.py), with systems (2); where guesses go round in circles, the method of
+multipliers of program.py is left. Most variables begin away from their bounds and end at one. With a penalty of 1e5
+times the curvature a line search ends at the first bounds that it meets, again and again; so rho begins low, and grows
+with every update of the duals.
 """
 
 from __future__ import annotations
