@@ -140,7 +140,9 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
         return _solve_step(sub, theta, multipliers, weights)
     xp = namespace(theta)
     tolerance = xp.zeros_like(weights.w) + weights.tolerance
-    columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
+    known, w, floor, tolerance = (
+        rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)
+    )
     part = sub._replace(
         models=sub.models.gathered(few),
         value=few.gather(sub.value),
@@ -149,7 +151,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
         critical=None,
         margin=rows(sub.margin, few.index[:, 1:] - 1),
     )
-    step = _solve_step(part, theta, columns[0], Weights(*columns[1:], weights.held))
+    step = _solve_step(part, theta, known, Weights(w, floor, tolerance, weights.held))
     return Step(
         step.s,
         sub.values(step.s),
