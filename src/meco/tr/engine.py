@@ -232,7 +232,7 @@ class TrustRegion(Engine):
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, controls, failures))
+        x, source = self.models.propose(state, Iteration(local, sub, step, now, foreseen, batch, controls, failures))
         if self.lattice is not None:
             source = self.lattice.mark_probes(source, leaves)
             if self.models.categories is None:

@@ -24,6 +24,7 @@ from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
 
 GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
+MERIT_ROUNDING = 1e-15  # share of the merit below which its decrease is rounding
 MOST_NEAR = 32  # further points of a batch in the region, at least; those beyond go anywhere
 WIDE_VARIABLES = 2.0  # that such a point moves, on average
 BATCH_VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps: share of the radius, theta
@@ -35,7 +36,8 @@ class Iteration(NamedTuple):
     local: LocalFit
     sub: Subproblem
     step: Step
-    foreseen: Array  # [B] decrease of the merit that the models foresee of the step
+    merit: Array  # [B] at the centre
+    foreseen: Array  # [B] decrease of it that the models foresee of the step
     batch: int  # points to propose
     controls: ControlValues
     failures: FailureModel | None = None  # None: nothing has failed
@@ -61,7 +63,8 @@ class ModelPoints:
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
-        stale = (state.region.next_source == PointSource.STEP) & ~(foreseen > 0.0)
+        promised = foreseen > MERIT_ROUNDING * xp.abs(given.merit)  # else the same point would be asked for again
+        stale = (state.region.next_source == PointSource.STEP) & ~promised
         if maybe_any(stale):  # else no point is compared with the archive
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
         first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
