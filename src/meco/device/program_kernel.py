@@ -16,6 +16,11 @@ import triton.language as tl
 
 from meco.device.tiles import clip, sweep_inverse
 
+# A sum over the threads of a warp leaves it in each of them, and they take the branches that follow from it together.
+# Fused, a product and the first addition would round differently in each thread: then some take another branch, and
+# what threads hand each other there, numbers of rows among it, is anything.
+LAUNCH = {"enable_fp_fusion": False}
+
 
 @triton.jit
 def _slope_at(
@@ -188,6 +193,6 @@ def solve_program_in_one_kernel(
         warps = max(1, max(block * block, block_rows * block_rows) // 512)
     _program_kernel[(runs,)](
         *given, s, found, solves, dim, count, limit, **constants,
-        block=block, block_rows=block_rows, num_warps=min(warps, 8),
+        block=block, block_rows=block_rows, num_warps=min(warps, 8), **LAUNCH,
     )  # fmt: skip
     return s, found, solves
