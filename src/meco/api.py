@@ -53,6 +53,7 @@ def minimize(
 
     fun(x) gets one point and returns f, (f, g), (f, g, h) or {"f": .., "g": .., "h": ..}, where
     g <= 0 and h = 0 are wanted and g, h may be dicts of named values. One call is one evaluation.
+    Further keys of a dict are "se" (see noise) and "info", which is not read; others are refused.
     An exception, a timeout, None, nan or anything unreadable is a failed evaluation: it loses every
     comparison, teaches the search nothing, and does not stop the run.
 

@@ -43,6 +43,34 @@ def test_constraints_come_as_tuples_lists_arrays_or_named(value):
     assert_array_equal(answer.h, [4.0])
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("constraints", 'did you mean "g"?'),
+        ("G", 'did you mean "g"?'),
+        ("ineq", 'did you mean "g"?'),
+        ("c", 'did you mean "g"?'),
+        ("con", 'did you mean "g"?'),
+        ("gg", 'did you mean "g"?'),
+        ("H", 'did you mean "h"?'),
+        ("eq", 'did you mean "h"?'),
+        ("noise", 'did you mean "se"?'),
+        ("stress", 'constraints go under "g", {"f": .., "g": {"stress": ..}}'),
+        ("cost", 'constraints go under "g", {"f": .., "g": {"cost": ..}}'),
+    ],
+)
+def test_a_dict_with_another_key_is_refused_by_that_key_since_it_may_be_a_constraint(key, said):
+    for answer in (read_answer({"f": 1.0, key: [1.0]}), read_rows({"f": np.ones(2), key: np.ones((2, 1))}, 2)[0]):
+        assert answer.fault is Fault.MALFORMED
+        assert f'"{key}" is no key of an answer: {said}' in answer.reason
+
+
+def test_every_key_that_the_docs_name_is_read():
+    whole = {"f": 1.0, "g": [2.0], "h": [3.0], "se": [0.1, 0.1, 0.1], "info": {"seconds": 12.0}}
+    assert read_answer(whole).fault is Fault.NONE
+    assert read_answer({"g": {"reach": 1.0}, "info": "stopped early"}).fault is Fault.NONE
+
+
 def test_torch_numbers_are_numbers():
     torch = pytest.importorskip("torch")
     answer = read_answer((torch.tensor(1.0, requires_grad=True) * 2, torch.tensor([3.0, 4.0])))

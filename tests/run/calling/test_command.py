@@ -4,6 +4,10 @@ import subprocess
 import sys
 import time
 
+import pytest
+
+from meco import Command, minimize
+from meco.errors import MecoError
 from small_runs import posix
 
 
@@ -19,6 +23,17 @@ def test_children_of_a_command_end_with_a_killed_parent(tmp_path):
     process.kill()
     process.wait()
     wait_for(lambda: not alive(child))
+
+
+@posix
+def test_constraints_under_another_key_of_a_programs_answer_are_not_dropped(tmp_path):
+    program = tmp_path / "sim"
+    program.write_text('#!/bin/sh\necho \'{"f": 1.0, "constraints": [1.0]}\' > $2\n')
+    program.chmod(0o755)
+    simulate = Command(f"{program} {{input}} {{output}}", tmp_path / "calls")
+    with pytest.raises(MecoError, match='"constraints" is no key of an answer: did you mean "g"') as stopped:
+        minimize(simulate, [(0, 1)] * 2, budget=40, seed=1)
+    assert stopped.value.result.nfev <= 10
 
 
 def alive(pid):

@@ -59,6 +59,19 @@ def test_a_vectorized_function_of_the_wrong_shape_stops_after_a_few_calls(fun, m
         meco.minimize(fun, BOX, budget=300, seed=1, method=method, workers=Workers(vectorized=True))
 
 
+def forgets_the_key(x):
+    return {"f": (x**2).sum(axis=-1), "stress": 1.0 - x[..., 0]}
+
+
+@pytest.mark.parametrize("workers", [1, Workers(2, asynchronous=True), Workers(vectorized=True)])
+def test_constraints_under_a_key_of_their_own_stop_a_run_and_are_not_dropped(workers):
+    with pytest.raises(MecoError, match="is no key of an answer: constraints go under") as stopped:
+        meco.minimize(forgets_the_key, BOX, budget=300, seed=1, workers=workers)
+    assert 'the keys "f", "g", "h" and "se" alone' in str(stopped.value)
+    assert f"line {forgets_the_key.__code__.co_firstlineno}" in str(stopped.value)
+    assert stopped.value.result.nfev < 70
+
+
 def test_who_asks_to_go_on_regardless_goes_on():
     result = meco.minimize(forgets_return, BOX, budget=30, seed=1, on_error="penalize")
     assert result.run.failures == {"malformed": 30}

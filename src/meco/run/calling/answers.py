@@ -17,8 +17,16 @@ from meco.errors import MecoError
 
 NO_VALUES = np.zeros(0)
 MISSING_VALUE = "is None (is a return missing in what computes it?)"
+NO_KEY = "is no key of an answer"
 TRUTH_VALUES = "g must be numbers, of which g <= 0 is kept: for x[0] >= 1 write 1 - x[0]"
 CLEARLY_OFF = 1e-4  # of an equality that a partial answer violates, at least
+ANSWER_KEYS = ("f", "g", "h", "se", "info")  # of a dict that a function returns; info is not read
+OTHER_WORDS = {  # for what these keys hold, as other libraries and people call it
+    "f": ("fun", "fx", "obj", "objective", "objectives", "cost", "loss", "y"),
+    "g": ("c", "con", "cons", "constr", "constraint", "constraints", "ineq", "ineqs", "inequality", "inequalities"),
+    "h": ("eq", "eqs", "equality", "equalities"),
+    "se": ("std", "sem", "sd", "sigma", "stderr", "noise", "error", "errors", "variance"),
+}
 
 
 class Fault(IntEnum):
@@ -170,7 +178,8 @@ def read_errors(told: Any, names: Sequence[str]) -> np.ndarray:
 
 def _make_unreadable_answer(value: Any, error: Exception) -> Answer:
     """The answer of a call that returned something else than f, g and h."""
-    hint = "is a return missing?" if value is None else _shorten(error, str)
+    ours = isinstance(error, Unreadable)  # sentences of ours are not cut
+    hint = "is a return missing?" if value is None else str(error) if ours else _shorten(error, str)
     return make_failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({hint})")
 
 
@@ -266,10 +275,32 @@ def _split_answer(value: Any) -> tuple[Any, Any, Any]:
             raise Unreadable("f comes first: are f and g swapped?")
         return (*value, None, None)[:3]
     if isinstance(value, Mapping):
-        if "f" not in value and not (value and set(value) <= {"g", "h", "se"}):  # constraints alone: f was not computed
-            raise Unreadable('a dict must hold "f"')
+        _check_keys(value)
         return value.get("f"), value.get("g"), value.get("h")
     return value, None, None
+
+
+def _check_keys(answer: Mapping[Any, Any]) -> None:
+    """Unreadable for a dict with a key of no meaning, which may hold a constraint, or without anything known."""
+    strange = [key for key in answer if key not in ANSWER_KEYS]
+    if strange:
+        key = _shorten(strange[0], str)
+        meant = _find_meant_key(key)
+        hint = f'constraints go under "g", {{"f": .., "g": {{"{key}": ..}}}}'
+        if meant is not None and meant not in answer:
+            hint = f'did you mean "{meant}"?'
+        raise Unreadable(f'"{key}" {NO_KEY}: {hint}')
+    if not any(key in answer for key in ("f", "g", "h")):  # constraints alone: f was not computed
+        raise Unreadable('a dict must hold "f"')
+
+
+def _find_meant_key(key: str) -> str | None:
+    """The key of an answer that somebody means who writes another; None where it looks like a name of their own."""
+    word = key.lower().strip("_")
+    for known, others in OTHER_WORDS.items():
+        if word == known or word in others or (len(known) == 1 and word and set(word) == {known}):
+            return known
+    return None
 
 
 def _read_named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:

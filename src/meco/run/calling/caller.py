@@ -17,7 +17,7 @@ from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import FAULT_MESSAGES, MISSING_VALUE, Answer, EvaluationFailed, Fault
+from meco.run.calling.answers import FAULT_MESSAGES, MISSING_VALUE, NO_KEY, Answer, EvaluationFailed, Fault
 from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
@@ -30,6 +30,7 @@ SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vecto
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
+DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
 CONSTRAINT_HINT = "a constraint returns numbers, which are to be <= 0 or within its limits: write `return g`"
 ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
@@ -319,6 +320,7 @@ class Caller:
         if all(answer.fault is Fault.MALFORMED for answer in every):
             of_constraint = every[0].reason.startswith("constraint ")
             hint = CONSTRAINT_HINT if of_constraint else ROWS_HINT if self.vectorized else RETURN_HINT
+            hint = DICT_HINT if NO_KEY in every[0].reason else hint
             whose = "a constraint" if of_constraint else "fun"
             _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
         if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
