@@ -67,8 +67,8 @@ def minimize(
             as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
         method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
-        x0: Points to try first.
-        evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result's evaluations,
+        x0: Points to try first: a point, several, or the result of another run, whose answer it is.
+        evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result or its evaluations,
             or a run folder.
         seed: A whole number, or a NumPy generator to draw one from; drawn and recorded unless given.
         tolerances: How far constraints may be off: a number, a dict by name, or Tolerances(ineq, eq, keep_feasible,
@@ -194,6 +194,8 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
 
 def _find_known_function(evaluated: Any) -> str | None:
     """The fingerprint of the function whose evaluations these are, of a result or a run folder; None: not known."""
+    if isinstance(evaluated, Result):
+        evaluated = evaluated.evaluations
     if isinstance(evaluated, Evaluations):
         return evaluated.function
     if isinstance(evaluated, (str, os.PathLike)):

@@ -17,10 +17,10 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange, measure_range
 from meco.errors import InvalidInput
-from meco.evaluations import Evaluations
 from meco.methods import METHODS, methods_that_offer
 from meco.options import Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
+from meco.run.given_points import read_prior_evaluations, read_start
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import (
@@ -217,7 +217,7 @@ def make_request(
     unless it is given.
     """
     variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
-    lower, upper, dim = variables.lower, variables.upper, len(variables.each)
+    dim = len(variables.each)
     budget = read_whole_number(50 * dim if budget is None else budget, "budget")
     if budget > MOST_BUDGET:
         raise InvalidInput(f"budget must be at most {MOST_BUDGET}; got {budget:.3g}")
@@ -236,14 +236,13 @@ def make_request(
     known = None if evaluated is None else read_prior_evaluations(evaluated, variables)
     _check_tolerance_names(allowed, known)
     level = _read_noise_level(noise, allowed, known)
-    integer = variables.column("integer")
     request = Request(
         variables,
         budget,
         name,
         read_seed(seed),
         options,
-        None if x0 is None else read_points(variables.as_array(x0), lower, upper, integer, "x0"),
+        None if x0 is None else read_start(x0, variables),
         known,
         allowed,
         notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
@@ -317,87 +316,6 @@ def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
         f"{points} evaluations are few for {dim} variables: {method} needs {record.least_budget(dim)} or more, since "
         "its models come from the first points; give a larger budget, or fewer variables",
     )
-
-
-def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.ndarray | None, name: str) -> np.ndarray:
-    """Points [n, D] inside the box from one or several; InvalidInput names the first that is not."""
-    try:
-        found = np.array(points, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be numbers, shape (D,) or (n, D); got {points!r:.60}") from error
-    found = found[None] if found.ndim == 1 else found
-    if found.ndim != 2 or found.shape[1] != lower.size:
-        raise InvalidInput(
-            f"{name} must have {lower.size} variables, shape (D,) or (n, D); got shape {np.shape(points)}"
-        )
-    for row, i in np.argwhere(np.isinf(found)):
-        raise InvalidInput(f"{name}: variable {i} of point {row} must be finite; got {found[row, i]}")
-    inside = (found >= lower) & (found <= upper)
-    for row, i in np.argwhere(~inside):
-        raise InvalidInput(
-            f"{name}: variable {i} of point {row} is {found[row, i]}, outside its bounds [{lower[i]}, {upper[i]}]"
-        )
-    if integer is not None:
-        for row, i in np.argwhere((found != np.round(found)) & integer):
-            raise InvalidInput(f"{name}: variable {i} of point {row} must be a whole number; got {found[row, i]}")
-    return found + 0.0  # no negative zeros
-
-
-def read_prior_evaluations(evaluated: Any, variables: Variables) -> PriorEvaluations:
-    """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder.
-
-    InvalidInput for other forms, shapes that differ and points outside the bounds.
-    """
-    if isinstance(evaluated, (str, os.PathLike)):
-        from meco.run.folder.reader import load_run
-
-        facts, log, _ = load_run(evaluated)
-        good = [entry.number for entry in log.entries.values() if entry.good]
-        if not good:
-            raise InvalidInput(f"the run in {evaluated} holds no successful evaluation")
-        before = tuple(facts["inputs"]["variable_names"])
-        if before and variables.names and before != variables.names:
-            raise InvalidInput(
-                f"the run in {evaluated} has the variables {', '.join(before)}; here they are "
-                f"{', '.join(variables.names)}: give them the same names, in the same order"
-            )
-        parts: list[Any] = [[log.entries[n].x for n in good], *log.values(good)]
-    elif isinstance(evaluated, Evaluations):
-        parts = [getattr(evaluated, key)[~evaluated.failed] for key in ("x", "f", "g", "h")]
-    elif isinstance(evaluated, Mapping):
-        parts = [evaluated.get(key, evaluated.get(key.upper())) for key in ("x", "f", "g", "h")]
-    elif isinstance(evaluated, (tuple, list)) and 2 <= len(evaluated) <= 4:
-        parts = [*evaluated, None, None][:4]
-    else:
-        raise InvalidInput(
-            "evaluated must be (X, F), (X, F, G), (X, F, G, H), a dict with x, f, g, h, a result's evaluations, "
-            f"or the folder of a run; got {evaluated!r:.60}"
-        )
-    x = read_points(variables.as_array(parts[0]), variables.lower, variables.upper, None, "evaluated points")
-    try:
-        f, g, h = (_read_columns(part, len(x)) for part in parts[1:])
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"evaluated: {error}") from error
-    if f.shape[1] != 1:
-        raise InvalidInput(f"evaluated: {len(x)} points need {len(x)} values of f; got shape {f.shape}")
-    return PriorEvaluations(x, f[:, 0], g, h)
-
-
-def _read_columns(values: Any, count: int) -> np.ndarray:
-    """Values [count, n] of so many points, n = 0 of None; a single point may come without its leading axis.
-
-    ValueError for other shapes.
-    """
-    if values is None:
-        return np.zeros((count, 0))
-    found = np.array(values, dtype=np.float64)
-    if found.ndim == 0 and count == 1:
-        found = found[None]
-    found = found[:, None] if found.ndim == 1 and found.shape[0] == count else found
-    found = found[None] if found.ndim == 1 and count == 1 else found
-    if found.ndim != 2 or found.shape[0] != count:
-        raise ValueError(f"{count} points need {count} rows of values; got shape {found.shape}")
-    return found
 
 
 def _digest_points(known: PriorEvaluations) -> str:
