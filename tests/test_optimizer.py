@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,6 +105,49 @@ def test_failed_points_are_told_as_such():
     search.tell(x, f, g, h, failed=failed)
     assert search.result.run.nfail == 2
     assert search.result.fun > -1e9
+
+
+@pytest.mark.parametrize("told", [{"f": None, "failed": True}, {"failed": True}, {"failed": [True] * 10}])
+def test_a_batch_that_failed_needs_no_values(told):
+    search = meco.Optimizer(BOX, 2, 1, **OPTIONS)
+    search.tell(search.ask(), **told)
+    assert search.result.run.failures == {"told": 10}
+    assert "10 of 10 evaluations failed: 10 told as failed." in search.result.message
+
+
+@pytest.mark.parametrize("form", [list, tuple])
+def test_rows_of_failed_points_may_be_none(form):
+    search = meco.Optimizer(BOX, 2, 1, **OPTIONS)
+    x = search.ask()
+    f, g, h = (form(None if k == 3 else row for k, row in enumerate(part.tolist())) for part in values(x))
+    search.tell(x, f, g, h, failed=np.arange(10) == 3)
+    assert search.result.run.failures == {"told": 1}
+    assert search.result.evaluations.failed.tolist() == [k == 3 for k in range(10)]
+
+
+def test_flat_constraints_of_failed_points_may_be_none():
+    search = meco.Optimizer(BOX, 1, **OPTIONS)
+    x = search.ask()
+    search.tell(x, [None, *[1.0] * 9], [None, *[-1.0] * 9], failed=[True, *[False] * 9])
+    assert search.result.run.nfail == 1
+    assert search.result.feasible
+
+
+def test_points_that_have_not_failed_need_values():
+    search = meco.Optimizer(BOX, 2, 1, **OPTIONS)
+    x = search.ask()
+    with pytest.raises(InvalidInput, match=r"tell\(x, f\) needs values; .* tell\(x, failed=True\)"):
+        search.tell(x)
+    with pytest.raises(InvalidInput, match="g must be told: 2 values for each point that has not failed"):
+        search.tell(x, np.ones(10), failed=np.arange(10) == 0)
+    with pytest.raises(InvalidInput, match="failed must be True, or one value for each of the 10 points"):
+        search.tell(x, failed=[True] * 3)
+
+
+def test_an_optimizer_is_kept_by_its_state_and_pickle_says_so():
+    for keep in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"cannot be pickled or copied; search.state\(\)"):
+            keep(meco.Optimizer(BOX, **OPTIONS))
 
 
 def test_one_point_may_be_told_alone():

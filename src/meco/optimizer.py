@@ -29,6 +29,10 @@ from meco.run.scipy_compat import explain_unknown_keywords
 from meco.variables import HasEnds, Variables
 
 
+class CannotPickle(MecoError, TypeError):
+    """An object that pickle was given, and the way to keep it."""
+
+
 class Optimizer:
     """Ask and tell for any method that can be asked, in the box and with constraint values.
 
@@ -139,11 +143,12 @@ class Optimizer:
         return np.array([x for _, x in found]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
-    def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None, se: Any = None) -> None:
+    def tell(self, x: Any, f: Any = None, g: Any = None, h: Any = None, failed: Any = None, se: Any = None) -> None:
         """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
 
-        One point may come without its leading axis. failed [m] marks points without values; what is not finite counts
-        as failed too, but that nan beside a violated constraint is what was not computed: the rest is learnt from.
+        One point may come without its leading axis. failed marks points without values, True for all or [m]: f, g and
+        h need not be given where nothing else is told, and their rows may be None there. What is not finite counts as
+        failed too, but that nan beside a violated constraint is what was not computed: the rest is learnt from.
         The next generation begins when the last value is told. All of it is copied: the arrays stay yours. Points of
         named variables may be told as dicts too. Values of cheap constraints are not told: they are added here.
         se [m, 1 + p + q] are standard errors of f, g and h, or [m] where f is all there is; nan: not known of a point.
@@ -153,11 +158,11 @@ class Optimizer:
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
         p, q = self._told_counts
-        f, g, h = _read_rows(f, count, 1, "f"), _read_rows(g, count, p, "g"), _read_rows(h, count, q, "h")
-        lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
-        if lost.shape != (count,):
-            raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
-        errors = np.zeros((count, 0)) if se is None else _read_rows(se, count, 1 + p + q, "se")
+        lost = _read_failed(failed, count)
+        if f is None and g is None and h is None and not lost.all():
+            raise InvalidInput("tell(x, f) needs values; of points that have none, tell(x, failed=True)")
+        f, g, h = (_read_rows(part, lost, n, name) for part, n, name in ((f, 1, "f"), (g, p, "g"), (h, q, "h")))
+        errors = np.zeros((count, 0)) if se is None else _read_rows(se, lost, 1 + p + q, "se")
         if (np.isinf(errors) | (errors < 0.0)).any():
             raise InvalidInput("se must be finite numbers, 0 or more")
         numbers = self._find_numbers(points)
@@ -190,7 +195,7 @@ class Optimizer:
         self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], *, lost: bool, errors: np.ndarray
     ) -> tuple[Entry, str]:
         """What was told of x [D] as the log keeps it, and why it failed, or ""; errors [1 + C] or [0]."""
-        answer = make_failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
+        answer = make_failed_answer(Fault.TOLD, "") if lost else check_finite(Answer(*values))
         g_names, h_names = _name_constraints(self.request, self._told_counts)
         answer = answer._replace(g_names=g_names, h_names=h_names)
         if answer.fault is Fault.NONE and not np.isnan(errors).any():
@@ -225,6 +230,12 @@ class Optimizer:
         reason = "budget" if self.done else "running"
         return make_result(
             self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, loop=self._search.loop
+        )
+
+    def __reduce__(self) -> Any:
+        """No pickle and no copy: what a search holds of other libraries cannot be carried."""
+        raise CannotPickle(
+            "an Optimizer cannot be pickled or copied; search.state() is all that Optimizer.from_state() needs to go on"
         )
 
     def state(self) -> dict[str, Any]:
@@ -415,14 +426,27 @@ def _widen_errors(errors: np.ndarray, p: int, *more: np.ndarray) -> np.ndarray:
     return np.concatenate([errors[:, : 1 + p], zeros[0], errors[:, 1 + p :], zeros[1]], axis=1)
 
 
-def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
-    """Values [count, width] of one or several points; None is nan for f. InvalidInput for other shapes."""
+def _read_failed(failed: Any, count: int) -> np.ndarray:
+    """Which of so many points failed [count], from True for all, or one flag each; InvalidInput for others."""
+    lost = np.array(False if failed is None else failed, dtype=bool)
+    if lost.shape not in ((), (count,)):
+        raise InvalidInput(f"failed must be True, or one value for each of the {count} points; got shape {lost.shape}")
+    return np.broadcast_to(lost, (count,))
+
+
+def _read_rows(values: Any, lost: np.ndarray, width: int, name: str) -> np.ndarray:
+    """Values [m, width] of one or several points, of which those that are lost [m] need none; None is nan for f.
+
+    InvalidInput for other shapes.
+    """
+    count = len(lost)
     if values is None:
-        if width and name == "f":  # constraints alone: the objective was not computed
-            return np.full((count, width), np.nan)
-        if width:
-            raise InvalidInput(f"{name} must be told: {width} values for each point")
-        return np.zeros((count, 0))
+        if width and name != "f" and not lost.all():  # constraints alone: the objective was not computed
+            raise InvalidInput(f"{name} must be told: {width} values for each point that has not failed")
+        return np.full((count, width), np.nan)
+    if isinstance(values, (list, tuple)) and len(values) == count:
+        blank = np.full(np.shape(next((v for v in values if v is not None), [np.nan] * width)), np.nan)
+        values = [blank if v is None and lost[k] else v for k, v in enumerate(values)]
     found = _copy_numbers(values, name)
     if found.size != count * width or (found.ndim > 1 and found.shape[0] != count):
         wanted = (count,) if name == "f" else (count, width)

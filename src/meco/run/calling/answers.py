@@ -39,6 +39,7 @@ class Fault(IntEnum):
     MALFORMED = 4
     MISMATCH = 5
     WORKER_LOST = 6
+    TOLD = 7
 
 
 FAULT_MESSAGES = {
@@ -48,6 +49,7 @@ FAULT_MESSAGES = {
     Fault.MALFORMED: "gave something other than f, (f, g), (f, g, h) or a dict of them",
     Fault.MISMATCH: "gave another number of constraints",
     Fault.WORKER_LOST: "lost the worker process",
+    Fault.TOLD: "told as failed",
 }
 
 

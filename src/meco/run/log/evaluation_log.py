@@ -238,7 +238,7 @@ class EvaluationLog:
         answers |= self._vote.pop_mismatched()
         self.constraints, self._builder = agreed, None
         self._told_errors, self._pooled = {}, None
-        self.faults[Fault.MISMATCH] = 0
+        self.faults.pop(Fault.MISMATCH, None)
         for _, entry in sorted(answers.items()):
             self._keep_entry(*self._align_constraints(entry, ""), new=True)
 
@@ -250,7 +250,8 @@ class EvaluationLog:
         if not entry.good:
             self.faults[entry.fault] += 1
             if new:
-                self.first_reason.setdefault(entry.fault, reason)
+                if reason:
+                    self.first_reason.setdefault(entry.fault, reason)
                 self._events.on_failure(entry, reason)
 
     def _align_constraints(self, entry: Entry, reason: str) -> tuple[Entry, str]:
