@@ -18,6 +18,7 @@ from meco.read_numbers import read_whole_number
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, check_asynchronous
 from meco.run.calling.answers import Answer, Fault, check_finite, make_failed_answer
+from meco.run.calling.blas_threads import one_thread
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
 from meco.run.generation_search import GenerationSearch
@@ -51,6 +52,7 @@ class Optimizer:
 
     @explain_unknown_keywords
     @np.errstate(all="ignore")  # ours, whatever the caller set
+    @one_thread()
     def __init__(
         self,
         bounds: Iterable[Any] | Variables | HasEnds,
@@ -128,6 +130,7 @@ class Optimizer:
         return np.array([self._outstanding[n] for n in sorted(self._outstanding)]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
+    @one_thread()
     def ask(self, n: int | None = None) -> np.ndarray:
         """Up to n points to evaluate [m, D]: at most the rest of this generation, none when all are out.
 
@@ -143,6 +146,7 @@ class Optimizer:
         return np.array([x for _, x in found]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
+    @one_thread()
     def tell(self, x: Any, f: Any = None, g: Any = None, h: Any = None, failed: Any = None, se: Any = None) -> None:
         """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
 
@@ -219,6 +223,7 @@ class Optimizer:
         return numbers
 
     @property
+    @one_thread()
     def result(self) -> Result:
         """The best point so far, also of an unfinished generation; made anew with every access.
 

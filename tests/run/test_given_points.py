@@ -34,7 +34,7 @@ def test_an_edited_function_is_found_out_where_a_result_is_given_as_well(first):
 
 
 def test_a_result_of_other_variables_is_refused_by_their_names(first):
-    with pytest.raises(InvalidInput, match="has the variables width, metal, teeth; here they are .*, teeth, z"):
+    with pytest.raises(InvalidInput, match=r"has the variables width, metal, teeth; here they are .*, teeth, z"):
         meco.minimize(gear, BOUNDS | {"z": (0, 1)}, budget=12, seed=2, evaluated=first)
 
 

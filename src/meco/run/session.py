@@ -13,6 +13,7 @@ from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
 from meco.errors import log_event
 from meco.result import Result
+from meco.run.calling.blas_threads import one_thread
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.function_fingerprint import NO_FINGERPRINTS, Fingerprints, is_changed
 from meco.run.function_source import make_box
@@ -39,6 +40,7 @@ class Session:
     """
 
     @np.errstate(all="ignore")
+    @one_thread()
     def __init__(
         self,
         request: Request,
@@ -151,6 +153,7 @@ class Session:
         return self.log.planned == self._planned_when_complete
 
     @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
+    @one_thread()
     def run(self) -> Result:
         """Search until something ends it; always a result, but for errors, which carry it."""
         request, known = self.request, len(self.log) + len(self.log.unreplayed)

@@ -1,4 +1,4 @@
-"""Threads of linear algebra: their number is recorded, and a resumed run says where it changed."""
+"""Threads of linear algebra: one for a search, the caller's for the function; their number is recorded."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import meco
 from interruption import broken_off
 from meco import Checkpoint
 from meco.errors import InvalidInput
+from meco.run.calling import blas_threads
 from meco.run.calling.answers import Fault
-from meco.run.calling.blas_threads import count_blas_threads
+from meco.run.calling.blas_threads import count_blas_threads, count_search_threads, find_thread_functions
 from meco.run.folder import run_folder as runfolder
+from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.recorded_answers import RecordedAnswers
 
@@ -45,28 +49,125 @@ def run(folder, calls, threads):
 def test_the_number_of_threads_is_known_and_recorded(tmp_path):
     assert count_blas_threads() is None or count_blas_threads() >= 1
     meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=20, checkpoint=tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["threads"] == count_blas_threads()
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["threads"] == count_search_threads()
 
 
-def test_a_run_resumed_with_other_threads_works_and_says_so(tmp_path):
-    begun = run(tmp_path / "run", 80, threads=2)
-    assert begun.returncode == 0, begun.stderr
-    if json.loads((tmp_path / "run" / "run.json").read_text())["threads"] != 2:
+def test_a_run_resumed_with_other_threads_is_the_same_to_the_last_bit(tmp_path):
+    """A search has one thread whatever the environment says: from 30 variables on the last bits depend on it."""
+    if find_thread_functions().set is None:
         pytest.skip("NOT CHECKED: the library of linear algebra cannot be told its number of threads")
-    resumed = run(tmp_path / "run", 10**6, threads=1)
+    for folder, calls in (("resumed", 80), ("whole", 10**6)):
+        begun = run(tmp_path / folder, calls, threads=2)
+        assert begun.returncode == 0, begun.stderr
+    resumed = run(tmp_path / "resumed", 10**6, threads=1)
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout.startswith("90 ")
-    assert "begun with 2 threads of linear algebra and goes on with 1" in resumed.stdout
-    assert resumed.stderr.count("begun with 2 threads") == 1
+    assert "threads of linear algebra" not in resumed.stdout + resumed.stderr
+    known = [load_run(tmp_path / folder)[1].entries for folder in ("resumed", "whole")]
+    assert_array_equal(*([entries[n].x for n in range(90)] for entries in known))
+
+
+class Library:
+    """Linear algebra that knows how many threads it has."""
+
+    def __init__(self, threads):
+        self.threads = threads
+
+    def set(self, count):
+        self.threads = count
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A library with 4 threads in the place of NumPy's."""
+    found = Library(4)
+    functions = blas_threads.ThreadFunctions(lambda: found.threads, found.set)
+    monkeypatch.setattr(blas_threads, "find_thread_functions", lambda: functions)
+    return found
+
+
+def test_a_search_has_one_thread_and_the_function_and_the_callback_those_of_the_caller(library):
+    seen = {"search": set(), "function": set(), "callback": set()}
+
+    def note(where, value):
+        seen[where].add(library.threads)
+        return value
+
+    meco.minimize(
+        lambda x: note("function", float(x @ x)),
+        [(-1, 1)] * 2,
+        cheap={"disc": lambda x: note("search", float(x @ x) - 0.9)},
+        callback=lambda result: note("callback", False),
+        budget=20,
+        seed=1,
+    )
+    assert seen["function"] == seen["callback"] == {4}
+    assert 1 in seen["search"]
+    assert library.threads == 4
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_function_in_threads_of_an_executor_has_the_callers_threads(library, asynchronous):
+    seen = set()
+    with ThreadPoolExecutor(3) as pool:
+        workers = meco.Workers(pool, batch=3, asynchronous=asynchronous)
+        meco.minimize(lambda x: (seen.add(library.threads), float(x @ x))[1], [(-1, 1)] * 2, budget=20, workers=workers)
+    assert seen == {4}
+    assert library.threads == 4
+
+
+def test_asking_and_telling_has_one_thread_and_the_loop_its_own(library):
+    seen = set()
+    search = meco.Optimizer([(-1, 1)] * 2, budget=12, seed=1, cheap=lambda x: (seen.add(library.threads), -1.0)[1])
+    while not search.done:
+        x = search.ask()
+        assert library.threads == 4
+        search.tell(x, (x**2).sum(axis=1))
+    assert search.result.nfev == 12
+    assert seen == {1}
+    assert library.threads == 4
+
+
+def test_what_a_function_sets_for_itself_stays_set(library):
+    def setting(x):
+        library.set(3)
+        return float(x @ x)
+
+    meco.minimize(setting, [(-1, 1)] * 2, budget=12, seed=1)
+    assert library.threads == 3
+
+
+def test_searches_side_by_side_leave_the_number_as_it_was(library):
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(meco.minimize, lambda x: float(x @ x), [(-1, 1)] * 2, budget=30, seed=k) for k in (1, 2)]
+        assert [run.result().nfev for run in runs] == [30, 30]
+    assert library.threads == 4
+
+
+def test_a_search_inside_a_function_has_one_thread_too(library):
+    with blas_threads.one_thread(), blas_threads.threads_of_caller():
+        assert library.threads == 4
+        with blas_threads.one_thread():
+            assert library.threads == 1
+            with blas_threads.threads_of_caller():
+                assert library.threads == 4
+        assert library.threads == 4
+    assert library.threads == 4
+
+
+def test_an_error_leaves_the_number_as_it_was(library):
+    with pytest.raises(RuntimeError), blas_threads.one_thread(), blas_threads.threads_of_caller():
+        raise RuntimeError
+    assert library.threads == 4
 
 
 def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, monkeypatch):
     options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     for threads in (3, 3, None):
-        monkeypatch.setattr(runfolder, "count_blas_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(runfolder, "count_search_threads", lambda threads=threads: threads)
         assert "threads" not in meco.minimize(np.sum, [(-1, 1)] * 2, **options).message
     assert not recwarn.list
-    monkeypatch.setattr(runfolder, "count_blas_threads", lambda: 1)
+    monkeypatch.setattr(runfolder, "count_search_threads", lambda: 1)
     with pytest.warns(UserWarning, match=r"begun with 3 threads of linear algebra and goes on with 1: .*=3 keeps them"):
         meco.minimize(np.sum, [(-1, 1)] * 2, **options)
 
@@ -75,7 +176,7 @@ def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, mon
 def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monkeypatch):
     options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     numbers = iter([3, 3, 1, 3])  # a new run asks when it is written, too
-    monkeypatch.setattr(runfolder, "count_blas_threads", lambda: next(numbers))
+    monkeypatch.setattr(runfolder, "count_search_threads", lambda: next(numbers))
     for said in ("was interrupted", "goes on with 1"):
         assert said in meco.minimize(broken_off(np.sum, 10), [(-1, 1)] * 2, **options).message
     with pytest.warns(UserWarning, match="begun with 3 threads of linear algebra and went on with 1: .*last bits$"):

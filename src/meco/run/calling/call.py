@@ -20,6 +20,7 @@ from meco.run.calling.answers import (
     read_answer,
     read_rows,
 )
+from meco.run.calling.blas_threads import threads_of_caller
 
 if TYPE_CHECKING:
     from meco.variables import Variables
@@ -58,7 +59,7 @@ class Call:
         """
         start, me = perf_counter(), os.getpid()
         try:
-            with np.errstate(**self.errstate):
+            with np.errstate(**self.errstate), threads_of_caller():
                 given: Any = points.copy() if self.vectorized else points[0].copy()
                 given = given if self.named is None else self.named.as_dict(given)
                 value = self.fun(given, number) if self.numbered else self.fun(given)

@@ -18,6 +18,7 @@ from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
 from meco.run.calling.answers import FAULT_MESSAGES, MISSING_VALUE, NO_KEY, Answer, EvaluationFailed, Fault
+from meco.run.calling.blas_threads import threads_of_caller
 from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
@@ -147,7 +148,7 @@ class Stopping:
         if self.callback is not None and self.reason is None:
             found = result()
             try:
-                with np.errstate(**self.errstate):
+                with np.errstate(**self.errstate), threads_of_caller():
                     wish = self.callback(found)
                 if isinstance(wish, (bool, np.bool_)) and wish:
                     self.note_reason("callback")

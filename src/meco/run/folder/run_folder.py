@@ -27,7 +27,7 @@ from meco.files.lock import Lock
 from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
-from meco.run.calling.blas_threads import count_blas_threads
+from meco.run.calling.blas_threads import count_search_threads
 from meco.run.folder.reader import fingerprint_folder, read_run_json, write_run_json
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
@@ -98,7 +98,7 @@ class RunFolder:
             if run_json is None:
                 run_json = {
                     "format": FORMAT, "versions": library_versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, **called, "place": fingerprint_folder(path), "threads": count_blas_threads(),
+                    "inputs": inputs, **called, "place": fingerprint_folder(path), "threads": count_search_threads(),
                 }  # fmt: skip
                 write_run_json(path, run_json, fsync=checkpoint.fsync)
             elif not checkpoint.resume:
@@ -161,7 +161,7 @@ class RunFolder:
         """
         before, now, others = (
             self.run_json.get("threads"),
-            count_blas_threads(),
+            count_search_threads(),
             self.run_json.get("other_threads") or [],
         )
         changed = None not in (before, now) and before != now
