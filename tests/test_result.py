@@ -1,5 +1,7 @@
 """One record for minimize() and solve(): attributes, SciPy's way to read it, and what it cannot show."""
 
+import pickle
+
 import pytest
 
 import meco
@@ -34,6 +36,20 @@ def test_a_summary_names_the_variables(result):
 def test_a_result_is_equal_to_itself_alone(result):
     assert result == result
     assert result != meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 2, budget=40, seed=1)
+
+
+def test_evaluations_are_printed_in_a_line(result):
+    said = f"40 evaluations, {result.evaluations.feasible.sum()} feasible: x [40, 2], f [40], g [40, 1], h [40, 0]"
+    assert repr(result.evaluations).startswith(f"<{said}")
+    assert "\n" not in str(result.evaluations)
+
+
+def test_evaluations_that_a_benchmark_run_has_not_kept_say_so_when_they_are_read(solved):
+    assert len(dict(solved)["evaluations"]) == 0
+    assert "keep none" in repr(pickle.loads(pickle.dumps(solved)).evaluations)
+    with pytest.raises(InvalidInput, match=r"keep no evaluations to show; minimize\(\) keeps them"):
+        solved.evaluations.f.min()
+    assert not hasattr(solved.evaluations, "f")
 
 
 def test_a_benchmark_run_says_what_it_found(solved):

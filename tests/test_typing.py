@@ -48,6 +48,7 @@ result = meco.minimize(
 )
 named = meco.minimize(by_name, {"width": (0, 1, "m")}, tolerances={"g1": 1e-3}, stop="feasible", workers=2)
 value: float = result.fun + result.constraints["g1"].violation
+least: float = result.evaluations.f.min()
 search = Optimizer([(-1, 1)] * 2, n_ineq=1)
 points = search.ask()
 search.tell(points, (points**2).sum(axis=1))

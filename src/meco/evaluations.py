@@ -22,7 +22,7 @@ class BestPoint(NamedTuple):
     usable: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluations:
     """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
 
@@ -70,6 +70,16 @@ class Evaluations:
 
     def __len__(self) -> int:
         return len(self.f)
+
+    def __repr__(self) -> str:
+        """How many rows there are and what they hold, in a line; the columns are arrays of their own."""
+        (n, p), q, dim = self.g.shape, self.h.shape[1], self.x.shape[1]
+        kinds = ((self.known, "known before"), (self.failed, "failed"), (self.feasible, "feasible"))
+        counts = [f"{int(mask.sum())} {word}" for mask, word in kinds if mask.any()]
+        return (
+            f"<{n} evaluation{'' if n == 1 else 's'}{''.join(f', {text}' for text in counts)}: "
+            f"x [{n}, {dim}], f [{n}], g [{n}, {p}], h [{n}, {q}], failed, feasible, known, attempt, fault [{n}]>"
+        )
 
     @property
     def told(self) -> np.ndarray:

@@ -139,6 +139,26 @@ class RunFacts:
     notes: tuple[str, ...] = ()
 
 
+class NothingKept(InvalidInput, AttributeError):
+    """A column of evaluations that a run has not kept."""
+
+
+class NoEvaluations:
+    """What runs on benchmark problems have in place of evaluations: no rows, and columns that say so when read."""
+
+    def __getattr__(self, name: str) -> Any:
+        """NothingKept for a column."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NothingKept("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "<no evaluations: runs on benchmark problems keep none>"
+
+
 @dataclass(frozen=True, eq=False)
 class Result(Mapping[str, Any]):
     """The best point of a run, and everything that was found on the way.
@@ -159,7 +179,7 @@ class Result(Mapping[str, Any]):
             starts ended there, within 1 % of the range of each variable. Empty while the run goes on.
         nfev: Calls made.
         nit: Generations.
-        evaluations: Every evaluation, as columns; None of runs on benchmark problems.
+        evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
             delta of MeCO-TR, action and eps of MeCO.
         run: Method, seed, why it stopped, failures, versions, notes.
@@ -182,12 +202,17 @@ class Result(Mapping[str, Any]):
     minima: tuple[Minimum, ...] = ()
     nfev: int = 0
     nit: int = 0
-    evaluations: Evaluations | None = None
+    evaluations: Evaluations = field(default=None)  # type: ignore[assignment]
     trace: Mapping[str, np.ndarray] = field(default_factory=dict)
     run: RunFacts = field(default_factory=RunFacts)
     paper: PaperMetrics | None = None
     repeated: Mapping[str, Any] | None = None
     probability: float | None = None
+
+    def __post_init__(self) -> None:
+        """Set the evaluations of a run that keeps none."""
+        if self.evaluations is None:
+            object.__setattr__(self, "evaluations", NoEvaluations())
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # a result is itself: arrays have no single truth
 
@@ -277,9 +302,8 @@ class Result(Mapping[str, Any]):
         return write_report(self, path, title, author, notes)
 
     def _require_evaluations(self) -> None:
-        """InvalidInput for a result of solve(), which has no evaluations."""
-        if self.evaluations is None:
-            raise InvalidInput("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
+        """InvalidInput for a result of solve(), which has no evaluations: any column says so."""
+        _ = self.evaluations.f
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, over what is there, or returned as text."""

@@ -205,7 +205,7 @@ class MecoDriver(Driver):
 
     def _run_at_answer(self, found: Result) -> None:
         """Run the model at the best design, as the last case; a warning where no run succeeded."""
-        if found.evaluations is None or found.evaluations.failed.all():
+        if found.evaluations.failed.all():
             warn_user("no run of the model succeeded: the model stands at no design")
             return
         for _ in range(LAST_TRIES):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import InvalidInput, MissingExtra
+from meco.result import NoEvaluations
 
 if TYPE_CHECKING:
     from meco.result import Result
@@ -21,7 +22,7 @@ def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
     InvalidInput without evaluations.
     """
     every = result.evaluations
-    if every is None:
+    if isinstance(every, NoEvaluations):
         raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
     assert result.run.variables is not None  # as every result with evaluations has
     names = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]

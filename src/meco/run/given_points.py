@@ -116,11 +116,9 @@ def _split_prior_evaluations(evaluated: Any, variables: Variables) -> list[Any]:
         _check_same_names(f"the run in {evaluated}", tuple(facts["inputs"]["variable_names"]), variables)
         return [[log.entries[n].x for n in good], *log.values(good)]
     if isinstance(evaluated, Result):
-        if evaluated.evaluations is None:
-            raise InvalidInput("evaluated: results of solve() keep no evaluations; those of minimize() do")
         if evaluated.run.variables is not None:
             _check_same_names("the result in evaluated", evaluated.run.variables.names, variables)
-        evaluated = evaluated.evaluations
+        evaluated, _ = evaluated.evaluations, evaluated.evaluations.f  # results of solve() say that they have none
     if isinstance(evaluated, Evaluations):
         return [getattr(evaluated, key)[~evaluated.failed] for key in ("x", "f", "g", "h")]
     if isinstance(evaluated, Mapping):

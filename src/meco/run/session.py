@@ -306,7 +306,6 @@ class Session:
             loop=self.loop,
             by_arrival=by_arrival,
         )
-        assert found.evaluations is not None
         found.evaluations.mark_function(self.fingerprints.now)
         return found
 
