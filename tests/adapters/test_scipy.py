@@ -116,8 +116,16 @@ def test_arguments_start_and_number_of_calls():
 
 
 def test_a_function_that_also_gives_its_gradient():
-    found = solved(lambda x: (x @ x, 2 * x), [1.0, 1.0], jac=True, bounds=[(-2, 2)] * 2, tol=1e-8)
+    found = solved(lambda x: (x @ x, 2 * x), [1.0, 1.0], jac=True, bounds=[(-2, 2)] * 2)
     np.testing.assert_allclose(found.x, 0.0, atol=1e-3)
+
+
+def test_a_tolerance_that_does_nothing_says_so_and_names_those_that_do():
+    with pytest.warns(UserWarning, match=r"tol=1e-08 does nothing: .*'budget'.*options=\{'tolerances': 1e-6\}"):
+        solved(lambda x: float(x @ x), [1.0, 1.0], bounds=[(-2, 2)] * 2, tol=1e-8)
+    disc = optimize.NonlinearConstraint(lambda x: x @ x, 1.0, 1.0)
+    options = {"budget": 150, "tolerances": meco.Tolerances(eq=1e-8)}
+    assert solved(lambda x: x[0], [1.0, 1.0], bounds=[(-2, 2)] * 2, constraints=disc, options=options).maxcv <= 1e-8
 
 
 def test_a_callback_of_either_form_and_the_end_it_asks_for():

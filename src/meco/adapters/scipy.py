@@ -23,6 +23,11 @@ from scipy.optimize import OptimizeResult  # noqa: E402
 
 LEAST_BUDGET, BUDGET_PER_VARIABLE = 500, 100  # evaluations: at least, and for each variable
 
+TOL_ADVICE = (
+    "a run ends when its budget is spent (options={'budget': 500}); how far constraints may be off is "
+    "options={'tolerances': 1e-6}"
+)
+
 
 def as_scipy_result(result: Result) -> OptimizeResult:
     """The same in SciPy's record; what it has no name for stands in its `meco`."""
@@ -53,7 +58,7 @@ def scipy_method(
     The search is global inside the bounds and begins at x0, whose size tells how far to look where bounds are infinite
     (or bounds is None), which TR, TR-ES and MeCO-TR can do. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
-    does nothing. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
+    does nothing, which a warning says. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
     SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
     """
     if "maxiter" in options:
@@ -61,6 +66,8 @@ def scipy_method(
             "options={'maxiter': ..} means nothing here, where iterations differ in cost: options={'budget': 500} is "
             "the number of calls of fun"
         )
+    if tol is not None:
+        warn_user(f"tol={tol!r:.20} does nothing: {TOL_ADVICE}")
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     pairs = read_bounds(bounds, x0.size)
     if budget is None:
