@@ -57,6 +57,17 @@ def test_bounds_are_understood_in_every_form_that_is_meant(bounds):
     [
         ([[0, 0, 0], [1, 1, 1]], r"shape \(D, 2\); got shape \(2, 3\) \(is it transposed\?\)"),
         ((0, 1), r"one variable is \[\(low, high\)\]"),
+        ([0.5, 0.5, 0.5], r"got shape \(3,\) \(a point to begin at is x0=\)"),
+        ([0.5, 0.5], r"one variable is \[\(low, high\)\]; a point to begin at is x0="),
+        ({"a": ("0.01", "0.5")}, r"'a': \('0.01', '0.5'\) has texts where numbers are wanted: write \(0.01, 0.5\)"),
+        ([["1", "2"]], r"write \(1, 2\), or Variable\(categories=\['1', '2'\]\) if these are its categories"),
+        ({"a": ("0.01", "0.5", "m")}, r"write \(0.01, 0.5, 'm'\)"),
+        ({"a": (1, 5, "integer")}, r"the third is a unit, such as 'mm'; .* Variable\(1, 5, integer=True\)"),
+        ({"a": (1, 5, int)}, r"Variable\(1, 5, integer=True\)"),
+        ({"a": (1, 5, "log")}, r"Variable\(1, 5, log=True\)"),
+        ({"a": [True, False]}, r"values to choose from are Variable\(categories=\[True, False\]\)"),
+        ({"a": [1, 2, 5]}, r"values to choose from are Variable\(categories=\[1, 2, 5\]\)"),
+        ({"a": ["xx", None]}, r"values to choose from are Variable\(categories=\['xx', 'none'\]\)"),
         ("01", "one .low, high. pair per variable; got '01'"),
         (["01", "23"], "variable 0 has '01'"),
         ({(0, 1)}, "a set has no order"),
@@ -64,7 +75,7 @@ def test_bounds_are_understood_in_every_form_that_is_meant(bounds):
         ([], r"got shape \(0,\)"),
         (3, "got 3"),
         (np.array(3.0), "got array"),
-        (None, "got None"),
+        (None, r"without limits: \[\(None, None\)\] \* D, and x0= to begin at\); got None"),
         ([(0, np.nan)], "bounds of variable 0: high of a variable must be a number; got nan"),
         ([(0, "1")], "variable 0: high of a variable must be a number; got '1'"),
         ([(True, 1)], "low of a variable must be a number; got True"),
@@ -253,6 +264,25 @@ def test_an_optimizer_asks_in_order_and_is_told_in_order_or_by_name():
     assert again.variables == search.variables
     with pytest.raises(UnknownName, match="did you mean 'width'"):
         search.tell({"with": 1.0, "teeth": 3}, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "said"),
+    [
+        ("step", "a grid is an integer variable"),
+        ("choices", "categories="),
+        ("type", "integer=True"),
+        ("name", "keys of"),
+    ],
+)
+def test_a_field_that_others_have_is_told_what_does_its_work(keyword, said):
+    with pytest.raises(TypeError, match=f"Variable has no field '{keyword}': .*{said}"):
+        meco.Variable(0, 1, **{keyword: 0.1})
+
+
+def test_texts_that_are_no_range_are_categories():
+    for given in (["1", "2", "3"], ["M8", "M10"], ["1", "two"]):
+        assert Variables.read({"a": given}).each[0].categories == tuple(given)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,14 @@ if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name 
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
             return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
-        raise AttributeError(f"module 'meco' has no attribute {name!r}")
+        raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
+
+    def _hint_at_name(name: str) -> str:
+        """What to say of a name that the package does not have: what does its work, the nearest name, or nothing."""
+        if name.lower() in ("maximize", "maximise"):
+            return ": f is minimised, so give minimize() a function that returns -f"
+        near = None if name.startswith("_") else _import_module("meco.errors").nearest_name(name, _HOMES)
+        return "" if near is None else f"; did you mean {near!r}?"
 
 
 def __dir__() -> list[str]:

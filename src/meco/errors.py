@@ -6,7 +6,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from functools import wraps
 from os.path import commonprefix
@@ -54,14 +54,21 @@ class UnknownField(UnknownName, TypeError):
 
 
 def name_unknown_fields(record: type[T]) -> type[T]:
-    """The same dataclass, changed so that a keyword which is no field is UnknownField when one is made."""
+    """The same dataclass, changed so that a keyword which is no field is UnknownField when one is made.
+
+    FIELD_ADVICE of the record says of a keyword what does its work there.
+    """
     make, known = record.__init__, [*record.__dataclass_fields__]  # type: ignore[attr-defined]
+    advice: Mapping[str, str] = getattr(record, "FIELD_ADVICE", {})
 
     @wraps(make)
     def check_and_make(self: T, *args: Any, **kwargs: Any) -> None:
         for name in kwargs:
             if name not in known:
-                raise UnknownField(f"field of {record.__name__}", name, known)
+                error = UnknownField(f"field of {record.__name__}", name, known)
+                if name in advice:
+                    error.args = (f"{record.__name__} has no field {name!r}: {advice[name]}",)
+                raise error
         make(self, *args, **kwargs)
 
     setattr(record, "__init__", check_and_make)  # noqa: B010 (a type checker knows the fields already)

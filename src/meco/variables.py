@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from meco.errors import InvalidInput, UnknownName, name_unknown_fields
 from meco.read_numbers import read_flag, read_real
 
 WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
+KINDS = {  # of variables, which are no units, and the field that says so
+    **dict.fromkeys(("int", "integer", "integers", "whole", "discrete"), "integer"),
+    **dict.fromkeys(("log", "log10", "logarithmic"), "log"),
+}
 _NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "not given"})()  # an end; None is no limit
 
 
@@ -28,6 +32,10 @@ class HasEnds(Protocol):
 
 class UnknownVariable(UnknownName, InvalidInput):
     """A point that names a variable which does not exist."""
+
+
+class KindForUnit(InvalidInput):
+    """A kind of variable in the place of its unit."""
 
 
 class UnknownCategory(UnknownName, InvalidInput):
@@ -51,6 +59,17 @@ class Variable:
     log: bool = False
     categories: Sequence[Any] | None = None
     ordered: bool = False
+
+    FIELD_ADVICE: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("step", "q", "resolution"),
+            "a grid is an integer variable that fun multiplies by the step, or its values: "
+            "Variable(categories=[0, 0.5, 1], ordered=True)",
+        ),
+        **dict.fromkeys(("type", "dtype", "kind", "vartype"), "say integer=True, log=True or categories=[..]"),
+        **dict.fromkeys(("choices", "values", "options", "levels"), 'values are categories=["steel", "brass"]'),
+        "name": 'names are the keys of bounds: {"width": Variable(0, 2)}',
+    }
 
     def __post_init__(self) -> None:
         """Check and set every field; InvalidInput for a range or a kind that cannot be."""
@@ -169,6 +188,7 @@ class Variables:
             return cls(tuple(_read_variable(given, repr(name)) for name, given in bounds.items()), tuple(bounds))
         if isinstance(bounds, (str, bytes, Set)) or not isinstance(bounds, Iterable):
             kind = " (a set has no order)" if isinstance(bounds, Set) else ""
+            kind = " (without limits: [(None, None)] * D, and x0= to begin at)" if bounds is None else kind
             raise InvalidInput(f"bounds must be one (low, high) pair per variable{kind}; got {bounds!r:.60}")
         try:
             given = list(bounds)
@@ -179,10 +199,8 @@ class Variables:
             hint = ""
             if shape is not None and len(shape) == 2 and shape[0] == 2:
                 hint = " (is it transposed?)"
-            elif shape == (2,):
-                hint = " (one variable is [(low, high)])"
-            elif shape is not None and len(shape) == 1 and shape[0] > 2:
-                hint = " (a point to begin at is x0=)"
+            elif shape is not None and len(shape) == 1 and shape[0]:
+                hint = f" ({'one variable is [(low, high)]; ' * (shape == (2,))}a point to begin at is x0=)"
             raise InvalidInput(
                 f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {shape or (0,)}{hint}"
             )
@@ -340,6 +358,7 @@ def _read_variable(given: Any, which: int | str) -> Variable:
     if isinstance(given, Variable):
         return given
     if isinstance(given, (list, tuple)) and len(given) > 1 and all(isinstance(each, str) for each in given):
+        _refuse_numeric_texts(given, which)
         return Variable(categories=given)
     if isinstance(given, Mapping) and given and set(given) <= set(Variable.__dataclass_fields__):
         try:
@@ -350,13 +369,55 @@ def _read_variable(given: Any, which: int | str) -> Variable:
         if isinstance(given, (str, bytes, Mapping, Set)):
             raise TypeError
         low, high, *unit = given
+        if unit and (kind := KINDS.get(getattr(unit[0], "__name__", unit[0]))):
+            said = f"bounds of variable {which}: the third is a unit, such as 'mm'; for this kind write "
+            record = f'{{"low": {low}, "high": {high}, "{kind}": true}}'
+            raise KindForUnit(f"{said}Variable({low}, {high}, {kind}=True)").on_command_line(said + record)
         if len(unit) > 1 or not all(isinstance(each, str) for each in unit):
             raise TypeError
         return Variable(low, high, *unit)
+    except KindForUnit:
+        raise
     except InvalidInput as error:
-        raise InvalidInput(f"bounds of variable {which}: {error}") from error
+        hint = _hint_at_categories(given)
+        raise InvalidInput(f"bounds of variable {which}: {error}{hint}") from error
     except (TypeError, ValueError) as error:
+        hint = _hint_at_categories(given)
         raise InvalidInput(
             f"bounds must be one (low, high) pair of numbers per variable, (low, high, unit), or a list of texts, its "
-            f"categories; variable {which} has {given!r:.60}"
+            f"categories; variable {which} has {given!r:.60}{hint}"
         ) from error
+
+
+def _refuse_numeric_texts(given: Sequence[str], which: int | str) -> None:
+    """InvalidInput for texts that look like the two ends of a range, with a unit or without."""
+    numeric = [_is_numeric(text) for text in given]
+    if numeric in ([True, True], [True, True, False]):
+        ends = ", ".join([*given[:2], *map(repr, given[2:])])
+        raise InvalidInput(
+            f"bounds of variable {which}: {given!r:.60} has texts where numbers are wanted: write ({ends}), or "
+            f"Variable(categories={list(given)!r:.60}) if these are its categories"
+        )
+
+
+def _is_numeric(text: str) -> bool:
+    """Whether a text is that of a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _hint_at_categories(given: Any) -> str:
+    """How values that may be meant as categories are given, for a message; "" for what cannot be any."""
+    if not isinstance(given, (list, tuple)) or len(given) < 2:
+        return ""
+    texts = sum(isinstance(each, str) for each in given)
+    numbers = sum(isinstance(each, (int, float)) and not isinstance(each, bool) for each in given)
+    if numbers == 2 and len(given) - numbers <= 1:  # a range, with something that is no unit
+        return ""
+    if numbers == len(given) or (texts < len(given) and not numbers):
+        values = ["none" if each is None else each for each in given]
+        return f"; values to choose from are Variable(categories={values!r:.60})"
+    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco import Method, Tolerances, Workers
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, MecoError
 from meco.methods import DEFAULT
 from small_runs import BOX, named
 
@@ -57,6 +58,12 @@ def test_contradictions_are_refused_before_the_first_call(change, words):
         ("args", "functools.partial"),
         ("maxiter", "budget="),
         ("maxfev", "budget="),
+        ("max_iter", "budget="),
+        ("termination", "budget is spent"),
+        ("storage", "checkpoint=folder"),
+        ("polish", "there is no last step"),
+        ("save_history", "result.evaluations"),
+        ("rhobeg", "x0="),
         ("options", "keywords"),
         ("tol", "target="),
         ("popsize", "method=Method"),
@@ -117,3 +124,33 @@ def test_a_starting_point_in_the_place_of_the_bounds_is_told_where_it_belongs():
         meco.minimize(fun, np.zeros(3))
     with pytest.raises(InvalidInput, match="got bounds twice"):
         meco.Optimizer(BOX, bounds=BOX)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [("Nelder-Mead", "leave method= out"), ("L-BFGS-B", "leave method= out"), ("differential_evolution", "'SciPy-DE'")],
+)
+def test_a_method_of_scipys_own_is_told_what_to_do_without_it(method, said):
+    with pytest.raises(MecoError, match=f"no method named '{method}', which is one of SciPy's: .*{said}"):
+        meco.minimize(np.sum, BOX, method=method)
+
+
+def test_one_limit_for_all_is_that_of_every_variable_of_the_starting_point():
+    bounds = SimpleNamespace(lb=np.array([-5.0]), ub=np.array([5.0]))
+    assert meco.minimize(np.sum, bounds, x0=[1.0, 2.0, 3.0], budget=12, seed=1).x.shape == (3,)
+    assert meco.minimize(np.sum, bounds, x0=[1.0], budget=12, seed=1).x.shape == (1,)
+    assert meco.minimize(np.sum, bounds, budget=12, seed=1).x.shape == (1,)
+
+
+def test_limits_of_a_constraint_that_do_not_fit_each_other_are_refused():
+    limited = SimpleNamespace(fun=lambda x: x, lb=[0.0, 0.0], ub=[1.0, 1.0, 1.0])
+    with pytest.raises(InvalidInput, match=r"constraints\[0\]: lb has 2 limits and ub 3: give as many, or one for all"):
+        meco.minimize(np.sum, BOX, limited)
+
+
+def test_the_package_says_how_to_maximise_and_names_the_nearest():
+    with pytest.raises(AttributeError, match=r"'maximize': f is minimised, so give minimize\(\) a function .* -f"):
+        meco.maximize
+    with pytest.raises(AttributeError, match="did you mean 'minimize'"):
+        meco.minimise
+    assert not hasattr(meco, "__wrapped__")

@@ -58,8 +58,8 @@ def scipy_method(
     The search is global inside the bounds and begins at x0, whose size tells how far to look where bounds are infinite
     (or bounds is None), which TR, TR-ES and MeCO-TR can do. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
-    does nothing, which a warning says. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
-    SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
+    does nothing, which a warning says. Derivatives are not used. integrality marks integer variables, one mark or one
+    each, as elsewhere in SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, ...
     """
     if "maxiter" in options:
         raise InvalidInput(

@@ -10,6 +10,7 @@ import numpy as np
 
 from meco.core.cheap_set import CheapLimits, CheapSet
 from meco.errors import InvalidInput
+from meco.run.calling.answers import WrongForm
 from meco.run.constraints import BoundArguments, FunctionOfNames, LimitedValues, Row, read_constraints
 from meco.run.function_source import make_box
 from meco.run.tolerances import strictest_tolerance
@@ -89,6 +90,8 @@ class CheapValues:
             try:
                 g, h = constraint(x[None] if self.vectorized else x)
                 return g.shape[-1], h.shape[-1]
+            except WrongForm as error:
+                raise InvalidInput(f"cheap: {constraint.label}: {error}") from None
             except Exception as error:  # whatever a user's function raises
                 said = error
         raise InvalidInput(

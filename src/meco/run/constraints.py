@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.run.calling.answers import as_vector, check_constraint
+from meco.run.calling.answers import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
 from meco.run.calling.call import label_names
 from meco.variables import Variables
 
@@ -72,6 +72,9 @@ class LimitedValues:
             c = c[:, None] if c.ndim == 1 else c
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
+        limits = max(np.size(self.lower), np.size(self.upper))
+        if limits not in (1, c.shape[-1]):
+            raise WrongForm(f"it gave {c.shape[-1]} {GAVE_TOO_MANY} {limits}: give lb and ub for each, or one for all")
         low, high, equal, above, below = self.split_limits(c.shape[-1])
         if self.rounded and isinstance(self.values, MatrixProduct):
             c = self.values.round_to_limits(c, x, low, high)
@@ -263,6 +266,8 @@ def _read_limits(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.array(item.lb, dtype=np.float64), np.array(item.ub, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where}: lb and ub must be numbers; got {item.lb!r:.60} and {item.ub!r:.60}") from error
+    if low.size != high.size and 1 not in (low.size, high.size):
+        raise InvalidInput(f"{where}: lb has {low.size} limits and ub {high.size}: give as many, or one for all")
     if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
         raise InvalidInput(f"{where}: every lower limit must be at most its upper limit; got lb={low}, ub={high}")
     return np.atleast_1d(low), np.atleast_1d(high)

@@ -22,7 +22,7 @@ from meco.options import Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
 from meco.run.given_points import read_prior_evaluations, read_start
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
-from meco.run.scipy_compat import read_seed
+from meco.run.scipy_compat import read_seed, resolve_method, spread_scalar_bounds
 from meco.run.tolerances import (
     check_constraint_names,
     resolve_noise_by_name,
@@ -216,13 +216,13 @@ def make_request(
     InvalidInput or UnknownName for what is not right. The batch of a method that has one is that of the workers,
     unless it is given.
     """
-    variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
+    variables, allowed = Variables.read(spread_scalar_bounds(bounds, x0)), Tolerances.read(tolerances)
     dim = len(variables.each)
     budget = read_whole_number(50 * dim if budget is None else budget, "budget")
     if budget > MOST_BUDGET:
         raise InvalidInput(f"budget must be at most {MOST_BUDGET}; got {budget:.3g}")
     asked = Method.read(method)
-    name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
+    name, options = resolve_method(METHODS, asked.name), {k: v for k, v in asked.options.items() if v is not None}
     if "pop_size" in options:
         options["pop_size"] = read_whole_number(options["pop_size"], "pop_size")
         if options["pop_size"] * dim > MOST_POPULATION_NUMBERS:

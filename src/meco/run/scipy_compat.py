@@ -21,12 +21,19 @@ _VARIABLE = "the kind of a variable is part of bounds: Variable(low, high, unit=
 _NAMES = 'variables get names and units from bounds={"width": (0, 2, "mm"), ..}'
 _TOLERANCES = "tolerances=Tolerances(ineq=.., eq=.., keep_feasible=.., names=..)"
 _WORKERS = "workers=Workers(n, batch=.., asynchronous=.., timeout=.., vectorized=..)"
+_STEP = "the first step comes from the bounds, and adapts; x0= is where the search begins"
+_KEPT = "checkpoint=folder keeps every evaluation, and Checkpoint(folder, resume=True) goes on with a run"
 _PROGRESS = "callback=meco.Progress() tells how far the run is"
 ADVICE = {
     "args": "give fun its further arguments beforehand: functools.partial(fun, ...) or lambda x: fun(x, *args)",
-    **dict.fromkeys(("maxiter", "maxfev", "maxfun", "max_nfev", "n_calls", "n_trials"), _CALLS),
+    **dict.fromkeys(("maxiter", "max_iter", "maxfev", "maxfun", "max_nfev"), _CALLS),
+    **dict.fromkeys(("max_evals", "n_calls", "n_trials"), _CALLS),
     "options": "there is no dict of options: budget=, stop=, workers= and the others are keywords; " + _METHOD,
-    **dict.fromkeys(("tol", "atol", "ftol", "xtol"), _END),
+    **dict.fromkeys(("tol", "atol", "ftol", "xtol", "gtol", "termination"), _END),
+    **dict.fromkeys(("rhobeg", "rhoend", "initial_tr_radius", "final_tr_radius", "sigma0"), _STEP),
+    "polish": "there is no last step: the models of the search come to a smooth optimum by themselves",
+    **dict.fromkeys(("storage", "study_name", "load_if_exists"), _KEPT),
+    **dict.fromkeys(("save_history", "return_all"), "every call is kept: result.evaluations, result.to_csv(path)"),
     **dict.fromkeys(("target", "max_time"), "stop=Stop(target=.., max_time=..), or stop=60 for a minute"),
     **dict.fromkeys(("pop_size", "popsize", "policy", "theta", "share", "rule"), _METHOD),
     **dict.fromkeys(("integrality", "integer", "log", "variables", "units"), _VARIABLE),
@@ -41,6 +48,51 @@ ADVICE = {
     "resume": "checkpoint=Checkpoint(folder, resume=True) goes on with a run",
     "repeats": "meco.confirm(result, fun, calls=20) calls the best points again",
 }
+
+SCIPY_METHODS = (  # of its minimize() and its global optimizers, which METHODS does not have; in lower case
+    "nelder-mead", "powell", "cg", "bfgs", "newton-cg", "l-bfgs-b", "tnc", "dogleg", "trust-ncg", "trust-exact",
+    "trust-krylov", "trust-constr", "basinhopping", "dual_annealing", "shgo", "direct", "brute",
+)  # fmt: skip
+FOR_SCIPY_NAMES = {"differential_evolution": "SciPy-DE", "de": "SciPy-DE"}
+
+
+class UnknownMethod(UnknownName):
+    """A method of SciPy's that is none of METHODS."""
+
+    def __init__(self, name: str) -> None:
+        """Say what to do without this one of SciPy's methods."""
+        super().__init__("method", name, ())
+        said = f"no method named {name!r}, which is one of SciPy's: "
+        nearest = FOR_SCIPY_NAMES.get(name.lower())
+        if nearest is not None:
+            self.args = (f"{said}here it is {nearest!r}",)
+            return
+        others = "; SLSQP, COBYLA, COBYQA and SciPy-DE are here under these names"
+        self.args = (f"{said}leave method= out, for the default needs neither derivatives nor choices{others}",)
+        self.on_command_line(f"{said}leave --method out, for the default needs neither derivatives nor choices{others}")
+
+
+def resolve_method(methods: Any, name: Any) -> str:
+    """The exact name of a method in a registry; UnknownMethod for one of SciPy's own, UnknownName for others."""
+    try:
+        return methods.resolve(name)
+    except UnknownName:
+        if isinstance(name, str) and (name.lower() in SCIPY_METHODS or name.lower() in FOR_SCIPY_NAMES):
+            raise UnknownMethod(name) from None
+        raise
+
+
+def spread_scalar_bounds(bounds: Any, x0: Any) -> Any:
+    """Bounds(-5, 5) of SciPy for each of the variables of x0, as SciPy itself takes them; other bounds as they are."""
+    ends: tuple[Any, Any] = (getattr(bounds, "lb", None), getattr(bounds, "ub", None))
+    if any(end is None for end in ends) or any(np.size(end) != 1 for end in ends) or x0 is None:
+        return bounds
+    try:
+        dim = np.shape(np.asarray(getattr(x0, "x", x0), dtype=np.float64))[-1:]
+    except (TypeError, ValueError):
+        return bounds
+    low, high = (np.ravel(end)[0] for end in ends)
+    return bounds if dim in ((), (1,)) else [(low, high)] * dim[0]
 
 
 class UnknownKeyword(UnknownName, TypeError):

@@ -114,6 +114,7 @@ def test_a_broken_executor_ends_the_run_with_what_was_found():
     with ProcessPoolExecutor(1) as executor:
         result = meco.minimize(deadly, BOX, seed=3, workers=executor, **{**OPTIONS, "budget": 500})
     assert result.run.stop_reason == "workers"
+    assert ".." not in result.message
     assert result.nfev > 0
     assert np.isfinite(result.fun)
 

@@ -92,6 +92,25 @@ def test_one_readable_answer_among_the_first_ten_is_enough_to_go_on():
     assert meco.minimize(seldom, BOX, budget=40, seed=1).nfev == 40
 
 
+@pytest.mark.parametrize("workers", [1, 2, Workers(2, asynchronous=True), Workers(vectorized=True)])
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        (lambda x: {"gap": x[..., 0]}, 'it returned a dict; .* is named where it is given, {"gap": fun}'),
+        (
+            SimpleNamespace(fun=lambda x: x, lb=[0.0, 0.0], ub=1.0),
+            "it gave 3 values, but has limits for 2: give lb and ub for each, or one for all",
+        ),
+    ],
+)
+def test_one_call_is_enough_to_see_that_a_constraint_has_a_wrong_form(constraint, said, workers):
+    with pytest.raises(MecoError, match=r"constraint width \(<lambda>\): " + said) as stopped:
+        meco.minimize(lambda x: (x**2).sum(axis=-1), BOX, {"width": constraint}, budget=300, seed=1, workers=workers)
+    assert stopped.value.result.nfev < 10
+    with pytest.raises(MecoError, match="cheap: width: " + said):
+        meco.minimize(lambda x: x @ x, BOX, cheap={"width": constraint}, budget=300, seed=1)
+
+
 def test_an_array_of_one_number_is_still_an_objective():
     assert meco.minimize(lambda x: (np.array([x @ x]), [1 - x[0]]), BOX, budget=20, seed=1).run.nfail == 0
 

@@ -17,6 +17,7 @@ from meco.errors import MecoError
 
 NO_VALUES = np.zeros(0)
 MISSING_VALUE = "is None (is a return missing in what computes it?)"
+GAVE_A_DICT, GAVE_TOO_MANY = "it returned a dict", "values, but has limits for"  # of a constraint
 NO_KEY = "is no key of an answer"
 TRUTH_VALUES = "g must be numbers, of which g <= 0 is kept: for x[0] >= 1 write 1 - x[0]"
 CLEARLY_OFF = 1e-4  # of an equality that a partial answer violates, at least
@@ -108,6 +109,10 @@ class Unreadable(Exception):
     """The value is not made of real numbers."""
 
 
+class WrongForm(Unreadable):
+    """The value of a constraint has a form that no point will change."""
+
+
 def read_answer(value: Any) -> Answer:
     """The answer to one point from whatever the function returned.
 
@@ -149,6 +154,8 @@ def check_constraint(values: Any) -> None:
     """Unreadable where a constraint returned nothing, or True or False, which as numbers mean the opposite."""
     if values is None:
         raise Unreadable("it returned None (is a return missing?)")
+    if isinstance(values, Mapping):
+        raise WrongForm(f'{GAVE_A_DICT}; a constraint returns numbers, and is named where it is given, {{"gap": fun}}')
     check_truth_values(values)
 
 

@@ -147,7 +147,7 @@ class ExecutorBackend:
         try:
             return self.executor.submit(self.call, *job)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
-            raise StopRun("workers", f"the executor takes no more work: {error}") from error
+            raise StopRun("workers", f"the executor takes no more work: {_without_full_stop(error)}") from error
 
     def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """Answers and seconds of a finished future; StopRun where the executor broke.
@@ -162,7 +162,7 @@ class ExecutorBackend:
                 else _make_lost_answers(job, "it gave another call's answer")
             )
         except BrokenExecutor as error:
-            raise StopRun("workers", f"the executor broke: {error}") from error
+            raise StopRun("workers", f"the executor broke: {_without_full_stop(error)}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidInput(
                 f"fun cannot be sent to the workers of {type(self.executor).__name__} ({error}); define it at the top "
@@ -173,6 +173,11 @@ class ExecutorBackend:
 
     def close(self) -> None:
         """Nothing to end: the workers stay their owner's."""
+
+
+def _without_full_stop(error: BaseException) -> str:
+    """What an error says, as a part of a sentence."""
+    return str(error).rstrip(". ")
 
 
 def _make_lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:

@@ -17,7 +17,16 @@ from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import FAULT_MESSAGES, MISSING_VALUE, NO_KEY, Answer, EvaluationFailed, Fault
+from meco.run.calling.answers import (
+    FAULT_MESSAGES,
+    GAVE_A_DICT,
+    GAVE_TOO_MANY,
+    MISSING_VALUE,
+    NO_KEY,
+    Answer,
+    EvaluationFailed,
+    Fault,
+)
 from meco.run.calling.blas_threads import threads_of_caller
 from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
@@ -28,6 +37,7 @@ WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are look
 MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
 SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
+CERTAIN_MISTAKES = (GAVE_A_DICT, GAVE_TOO_MANY)  # of a constraint, which one call is enough to see
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
@@ -308,10 +318,12 @@ class Caller:
     def check_first_answers(self, call_index: int, answers: list[Answer]) -> None:
         """End a run whose first calls all fail in one way: that is a mistake in fun, not a bad design.
 
-        One way is one error from one line, or anything that cannot be read.
+        One way is one error from one line, or anything that cannot be read. Some mistakes one call shows.
         """
         if self.on_error is not None or call_index >= SAME_ERROR_CALLS:
             return
+        if answers[0].fault is Fault.MALFORMED and any(said in answers[0].reason for said in CERTAIN_MISTAKES):
+            raise EvaluationFailed(f"{answers[0].reason}{_describe_where(answers[0])}")
         self.first_answers[call_index] = answers
         calls, points = len(self.first_answers), sum(map(len, self.first_answers.values()))
         enough = calls == SAME_ERROR_CALLS or (self.vectorized and calls > 1 and points >= SAME_ERROR_POINTS)
@@ -394,12 +406,17 @@ def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")
 
 
+def _describe_where(answer: Answer) -> str:
+    """The place that an answer names, for the end of a sentence; "" where it names none."""
+    return f", {answer.where}" if answer.where else ""
+
+
 def _raise_same_error(said: str, answer: Answer, hint: str) -> NoReturn:
     """Raise EvaluationFailed, from what fun raised if it did: what is said, where in fun, a hint, the way to go on.
 
     On the command line the hint and the way are spelled as its options.
     """
-    place = f", {answer.where}" if answer.where else ""
+    place = _describe_where(answer)
     advice = option = f'; {hint}; on_error="penalize" goes on regardless'
     for keyword, spelling in COMMAND_OPTIONS.items():
         option = option.replace(keyword, spelling)
