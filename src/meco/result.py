@@ -326,8 +326,7 @@ class Result(Mapping[str, Any]):
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated", "probability")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
-        if self.run.variables is not None and self.run.variables.categorical.any():
-            found["design"] = self.design
+        found["design"] = self.design
         found["minima"] = [each._asdict() for each in self.minima]
         found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}

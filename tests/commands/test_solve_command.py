@@ -484,3 +484,65 @@ def test_an_answer_that_is_feasible_in_the_mean_is_not_called_infeasible(tmp_pat
     assert said.splitlines()[-1].startswith("meco: feasible in the mean, with probability 0.804, below the 0.95")
     assert "o feasible point" not in told + said
     assert main(["solve", f"{file}:bench", "--budget", "120", "--seed", seed, "--quiet", "--confirm", "40"]) == 0
+
+
+@pytest.mark.parametrize("option", ["--report", "--plot"])
+@pytest.mark.parametrize(
+    ("place", "said"), [("nodir/a.svg", "there is no folder"), (".", "is a folder|is a file that ends")]
+)
+def test_a_page_or_picture_that_cannot_be_written_is_refused_before_the_first_call(
+    option, place, said, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("bounds = [(0, 1)] * 2\ndef fun(x):\n    raise SystemExit('called')\n")
+    assert main(["solve", "mine.py:fun", option, place, *QUICK]) == 2
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_a_budget_may_be_written_as_a_power_of_ten(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(PROBLEM)
+    assert main(["solve", f"{tmp_path}/mine.py:beam", *QUICK, "--budget", "1.2e1", "--json"]) in (0, 2)
+    assert json.loads(capsys.readouterr().out)["nfev"] == 12
+    with pytest.raises(SystemExit):
+        main(["solve", f"{tmp_path}/mine.py:beam", "--budget", "12.5"])
+    assert "--budget: a whole number such as 200 is wanted; got '12.5'" in capsys.readouterr().err
+
+
+METALS = """
+bounds = {"width": (0, 2, "mm"), "metal": ["S355", "brass"]}
+
+def price(d):
+    return d["width"] + (d["metal"] == "brass"), {"load": 1 - d["width"]}
+"""
+
+
+def test_a_starting_point_with_a_category_is_asked_for_as_json(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(METALS)
+    target = f"{tmp_path}/mine.py:price"
+    assert main(["solve", target, *QUICK, "--x0", "0.1,S355"]) == 2
+    assert '--x0 wants numbers such as "1,2,3", or JSON for names and categories' in capsys.readouterr().err
+    assert main(["solve", target, *QUICK, "--x0", '{"width": 1.5, "metal": "brass"}', "--json"]) == 0
+
+
+def test_json_has_the_design_by_name(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("bounds = {'a': (-5, 5)}\ndef fun(d):\n    return d['a'] ** 2\n")
+    main(["solve", f"{tmp_path}/mine.py:fun", *QUICK, "--checkpoint", str(tmp_path / "run"), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["design"] == {"a": found["x"][0]}
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["design"] == found["design"]
+    main(["solve", "tilted", *QUICK, "--json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert list(found["design"].values()) == found["x"]
+
+
+def test_the_page_of_a_run_folder_is_written_by_resume_and_report_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(PROBLEM)
+    main(["solve", "mine.py:beam", *QUICK, "--checkpoint", "run"])
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    capsys.readouterr()
+    assert main(["report", "../run"]) == 2
+    assert "is the folder of one run: `meco resume ../run --report page.html`" in capsys.readouterr().err
+    assert main(["resume", "../run", "--quiet", "--report", "page.html"]) == 0
+    assert (tmp_path / "other" / "page.html").is_file()

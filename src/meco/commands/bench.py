@@ -12,6 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     pin_platform()
     from meco.commands.campaign import add_campaign_options
+    from meco.commands.console import parse_count
 
     parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
     parser.add_argument(
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dim", type=int, nargs="+", metavar="D", help="dimensions, where a problem has a choice")
     parser.add_argument("--instance", default="paper", help="paper, official or a number (CEC2017 only)")
-    parser.add_argument("--budget", type=int, metavar="N", help="evaluations of a run; 50 D unless given")
+    parser.add_argument("--budget", type=parse_count, metavar="N", help="evaluations of a run; 50 D unless given")
     add_campaign_options(parser)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,10 @@ def parse_numbers(text: str | None, what: str) -> Any:
             return parse_json(text, what)
         rows = [[float(v) for v in row.split(",")] for row in text.split()]
     except ValueError as error:
-        raise InvalidInput(f'{what} wants numbers such as "1,2,3"; got {text!r:.60}') from error
+        raise InvalidInput(
+            f'{what} wants numbers such as "1,2,3", or JSON for names and categories, such as '
+            f'\'{{"width": 0.1, "metal": "S355"}}\'; got {text!r:.60}'
+        ) from error
     return rows[0] if len(rows) == 1 else rows
 
 
@@ -77,13 +81,37 @@ def parse_tolerance(text: str | None, what: str) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def check_picture_path(path: str | None) -> None:
-    """Refuse a picture that could not be written, before anything is spent on what it would show; None is none."""
-    if path is None:
-        return
-    check_picture_suffix(path)
-    if not Path(path).absolute().parent.is_dir():
-        raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
+def parse_count(text: str) -> int:
+    """A whole number, also as 1e3; argparse says what was wanted of other texts."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        if (number := float(text)) == int(number):
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise argparse.ArgumentTypeError(f"a whole number such as 200 is wanted; got {text!r:.60}")
+
+
+def check_paths(args: argparse.Namespace) -> None:
+    """Refuse a picture or a page that could not be written, before anything is spent on what it would show.
+
+    The paths of those that are asked for are absolute afterwards: a resumed run changes to another folder.
+    """
+    if args.plot is not None:
+        check_picture_suffix(args.plot)
+    for option in ("plot", "report"):
+        path = getattr(args, option)
+        if path is None:
+            continue
+        whole = Path(path).absolute()
+        if not whole.parent.is_dir():
+            raise InvalidInput(f"--{option}: there is no folder {str(whole.parent)!r:.80}; make it first")
+        if whole.is_dir():
+            raise InvalidInput(f"--{option}: {path} is a folder; give the path of a file in it")
+        setattr(args, option, str(whole))
 
 
 def describe_result(result: Result, variables: Sequence[str] = ()) -> str:

@@ -24,8 +24,13 @@ def run(args: argparse.Namespace) -> int:
     from meco.bench.report.campaign_report import write_campaign_report
     from meco.bench.run.campaign_folder import PACKED_FILE
     from meco.bench.run.result_store import ResultStore, read_results, write_packed
+    from meco.errors import InvalidInput
     from meco.files.names import escape_for_terminal
 
+    if (Path(args.folder) / "run.json").is_file():
+        raise InvalidInput(
+            f"{args.folder} is the folder of one run: `meco resume {args.folder} --report page.html` writes its page"
+        )
     if args.merge:
         with ResultStore.open_campaign(args.folder) as store:
             for other in args.merge:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from meco.commands.console import check_paths, parse_count
 from meco.commands.solve import make_stop, make_workers, show_result
 from meco.commands.sources import find_cheap, open_source
 from meco.core.signals import treat_sigterm_as_interrupt
@@ -23,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco resume`."""
     parser.add_argument("run", help="folder of the run")
     parser.add_argument("--workers", type=int, help="processes that evaluate; may differ from before")
-    parser.add_argument("--budget", type=int, help="evaluations in all, where the run is to go on with more of them")
+    parser.add_argument(
+        "--budget", type=parse_count, help="evaluations in all, where the run is to go on with more of them"
+    )
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
     parser.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
     parser.add_argument("--stop", choices=("feasible", "converged"))
@@ -50,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from meco.api import minimize
 
+    check_paths(args)
     folder = Path(args.run).absolute()
     run_json = read_run_json(folder)
     if run_json is None:

@@ -15,10 +15,11 @@ import numpy as np
 
 from meco.batch_solve import solve
 from meco.commands.console import (
-    check_picture_path,
+    check_paths,
     describe_point,
     describe_result,
     parse_bounds,
+    parse_count,
     parse_numbers,
     parse_tolerance,
 )
@@ -73,10 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--batch", type=int, help="points that TR, TR-ES and MeCO-TR propose at once; as many as workers unless given"
     )
-    how.add_argument("--budget", type=int, help="evaluations of each run (50 per variable unless given)")
+    how.add_argument("--budget", type=parse_count, help="evaluations of each run (50 per variable unless given)")
     how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
     how.add_argument("--seed", type=int)
-    how.add_argument("--x0", help='points to try first: "1,2,3"')
+    how.add_argument("--x0", help='points to try first: "1,2,3", or JSON by name')
     how.add_argument("--evaluated", help="folder of an earlier run, whose evaluations are then known")
     how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
     how.add_argument(
@@ -119,7 +120,7 @@ def _solve_target(args: argparse.Namespace) -> int:
     """
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
-    check_picture_path(args.plot)
+    check_paths(args)
     if args.program is not None or names_a_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _parse_instance(args.instance))
@@ -337,7 +338,8 @@ def _summarise_run(r: Result) -> dict[str, Any]:
     """A run as --json shows it, in types that JSON knows."""
     run = r.run
     return {
-        "problem": run.problem, "method": run.method, "seed": run.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
+        "problem": run.problem, "method": run.method, "seed": run.seed, "x": r.x.tolist(), "design": r.design,
+        "f": r.f, "nu": r.nu,
         "feasible": r.feasible, "score": r.score, "nfev": r.nfev, "nfail": run.nfail, "notes": list(run.notes),
     }  # fmt: skip
 
