@@ -109,3 +109,12 @@ def test_the_refusal_of_another_name_advises_no_way_to_keep_its_answers(tmp_path
             lambda x: (x @ x, [165 - x[0]]), **OPTIONS, budget=20, checkpoint=Checkpoint(tmp_path / "run", resume=True)
         )
     assert "evaluated=" not in str(refused.value)
+
+
+def test_the_point_is_told_by_name_with_its_category_and_in_the_words_of_each_door():
+    bounds = {"width": (0.0, 2.0), "metal": ["steel", "brass"]}
+    first = meco.minimize(lambda d: d["width"] + (d["metal"] == "steel"), bounds, budget=20, seed=1)
+    with pytest.raises(InvalidInput, match=r"at width = 0, metal = brass they say f = 0, and now f = 1") as refused:
+        meco.minimize(lambda d: d["width"] + (d["metal"] == "brass"), bounds, budget=20, evaluated=first)
+    assert "--evaluated (--x0 may be that point)" in refused.value.command_line
+    assert "evaluated=" not in refused.value.command_line

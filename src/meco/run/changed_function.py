@@ -39,12 +39,24 @@ def compare_best_answer(request: Request, recorded: Sequence[Entry], backend: Ba
     if now is not None and (np.abs(now - before) <= allowed).all():
         return f"{OTHER_CODE}; the best of them was called again, beyond the budget, and is the same"
     failed = f"the call failed{': ' if answer.reason else ''}{answer.reason}"
-    raise InvalidInput(
-        f"fun or a constraint has changed since the old answers were made: at x="
-        f"{np.array2string(every.best.x, threshold=8)} they say {_name_values(names, before)}, and now "
-        f"{failed if now is None else _name_values(names, now)}; begin anew with another folder and without evaluated= "
-        "(x0= may be that x), or put the function back"
+    said = (
+        f"fun or a constraint has changed since the old answers were made: at {_show_point(request, every.best.x)} "
+        f"they say {_name_values(names, before)}, and now {failed if now is None else _name_values(names, now)}; begin "
+        "anew with another folder and without "
     )
+    raise InvalidInput(f"{said}evaluated= (x0= may be that point), or put the function back").on_command_line(
+        f"{said}--evaluated (--x0 may be that point), or put the function back"
+    )
+
+
+def _show_point(request: Request, x: np.ndarray) -> str:
+    """A point x [D] in a line: by name where the variables have names, with categories by their values."""
+    variables = request.variables
+    if variables.names:
+        return ", ".join(
+            f"{name} = {each.show(value)}" for name, each, value in zip(variables.names, variables.each, x)
+        )
+    return f"x={variables.own_values(x) if variables.categorical.any() else np.array2string(x, threshold=8)}"
 
 
 def _join_values(point: BestPoint | Entry) -> np.ndarray:

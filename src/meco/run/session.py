@@ -224,6 +224,7 @@ class Session:
     def _finish_run(self) -> Result:
         """The result at the end, which is written to the folder too, with the last state."""
         self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
+        self.caller.report_mismatch(over=True)
         if self.folder is not None:
             self.folder.put_back_removed_files()
         result = self.result()

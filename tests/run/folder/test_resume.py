@@ -164,7 +164,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(InvalidInput, match=f"another problem or set-up: its {named}"):
             meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, **change})
-    with pytest.raises(InvalidInput, match="its variables"):
+    with pytest.raises(InvalidInput, match="its variables differ: x1 is -5 to 5, here it is -4 to 5; use the same"):
         meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
     with pytest.raises(InvalidInput, match="its fun"):
         meco.minimize(lambda x: x @ x, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)

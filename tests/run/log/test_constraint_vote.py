@@ -67,6 +67,33 @@ def test_the_odd_answer_is_reported_once():
     assert len(caught) == 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_answer_is_called_failed_that_later_counts():
+    """The first four, a batch, have no constraints; the five after them, of which the jury is made as well, have."""
+    calls = []
+
+    def late(x):
+        calls.append(x)
+        return float(x @ x) if len(calls) <= 4 else (float(x @ x), [1.0 - x[0], -5.0])
+
+    method = Method("SHADE-FR", pop_size=4)
+    with pytest.warns(UserWarning, match=r"evaluation 0 counts as failed: .* instead of 2 and 0") as caught:
+        result = meco.minimize(late, BOX, method=method, budget=40, seed=1)
+    assert len(caught) == 1
+    assert result.run.failures == {"mismatch": 4}
+
+
+def test_failures_have_no_kind_that_no_call_has():
+    calls = []
+
+    def one_batch(x):
+        calls.append(x)
+        return (float(x @ x), [1.0 - x[0]]) if len(calls) <= 2 else (float(x @ x), [1.0 - x[0], -1.0])
+
+    result = meco.minimize(one_batch, BOX, method=Method("SHADE-FR", pop_size=4), budget=40, seed=1)
+    assert 0 not in result.run.failures.values()
+
+
 @pytest.mark.parametrize(("few", "size"), [((0,), 4), ((0, 1, 2), 4), ((0, 1, 2, 3), 4), ((1, 2), 6)])
 def test_first_batches_smaller_than_the_jury_are_overruled_by_it(few, size, tmp_path):
     result = meco.minimize(

@@ -282,7 +282,7 @@ class Caller:
                 raise
             finally:
                 self.log.fix_constraints()
-            self._report_mismatch()
+            self.report_mismatch()
             self._check_names_of(numbers)
             self._watch_until(numbers.stop)
             final |= at
@@ -290,6 +290,7 @@ class Caller:
             todo = self._points_to_retry(final, attempt)
         self.batch += 1
         self.log.check_constraints()
+        self.report_mismatch()
         return self.log.values(final[k] for k in range(len(points)))
 
     def _plan_calls(self, count: int, attempt: int) -> range:
@@ -355,7 +356,7 @@ class Caller:
         if not entry.good and self.on_error == "raise":
             raise _make_failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
         self.log.add_answer(entry, answer.reason)
-        self._report_mismatch()
+        self.report_mismatch()
         self._check_names_of([number])
 
     def _check_names_of(self, numbers: Iterable[int]) -> None:
@@ -363,9 +364,13 @@ class Caller:
         if any(n in self.log.entries and self.log.entries[n].good for n in numbers):
             self.check_names()
 
-    def _report_mismatch(self) -> None:
-        """Warn, once, that an answer has other constraints than most; EvaluationFailed where on_error is "raise"."""
-        if self.log.faults[Fault.MISMATCH] and not self.mismatch_reported and not names_grow(self.log):
+    def report_mismatch(self, *, over: bool = False) -> None:
+        """Warn, once, that an answer has other constraints than most; EvaluationFailed where on_error is "raise".
+
+        What most answers say is not known before the first ones were compared, or the run is over.
+        """
+        known = over or self.log.constraints_checked or self.on_error == "raise"
+        if known and self.log.faults[Fault.MISMATCH] and not self.mismatch_reported and not names_grow(self.log):
             self.mismatch_reported = True
             odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
             reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")

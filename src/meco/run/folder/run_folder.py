@@ -28,6 +28,7 @@ from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
 from meco.run.calling.blas_threads import count_search_threads
+from meco.run.folder.changed_inputs import describe_change
 from meco.run.folder.reader import fingerprint_folder, read_run_json, write_run_json
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
@@ -337,23 +338,23 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
     """InvalidInput, with what can be done, for a folder that this run cannot continue bit for bit."""
     made = recorded["versions"]["meco"]
     if made.split(".")[:2] != meco.__version__.split(".")[:2]:
-        raise InvalidInput(
-            f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
-            "bit: start a new run with evaluated=<that folder>"
+        said = f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for bit: "
+        raise InvalidInput(f"{said}start a new run with evaluated=<that folder>").on_command_line(
+            f"{said}start a new run with --evaluated {path}"
         )
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
         if before != now and not (key == "budget" and now > before):
-            said = f"its {key} is {before!r:.60}, here it is {now!r:.60}"
+            said = describe_change(key, before, now, recorded["inputs"].get("variable_names") or ())
             if key == "fun":
                 raise InvalidInput(
                     f"the run in {path} is of another function: {said}; its answers do not count for another one: use "
                     "the same function or another folder"
                 )
-            raise InvalidInput(
+            said = (
                 f"the run in {path} is of another problem or set-up: {said}; use the same inputs, another folder, or "
-                "evaluated=<that folder>"
             )
+            raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(f"{said}--evaluated {path}")
 
 
 def read_recorded_inputs(folder: Any) -> dict[str, Any]:

@@ -239,6 +239,7 @@ class EvaluationLog:
         self.constraints, self._builder = agreed, None
         self._told_errors, self._pooled = {}, None
         self.faults.pop(Fault.MISMATCH, None)
+        self.first_reason.pop(Fault.MISMATCH, None)
         for _, entry in sorted(answers.items()):
             self._keep_entry(*self._align_constraints(entry, ""), new=True)
 
