@@ -51,6 +51,19 @@ def test_minimize_reaches_the_known_optimum_within_the_evaluations():
     assert found.CV[0] == 0.0
 
 
+def test_a_run_that_ends_before_its_termination_says_so():
+    with pytest.warns(UserWarning, match=r"ends after 100 evaluations, 50 for each variable, .*MeCO\(budget=1000\)"):
+        assert minimize(G6(), MeCO(), ("n_gen", 400), seed=1).algorithm.evaluator.n_eval == 100
+
+
+@pytest.mark.filterwarnings("error:the run ends after")
+@pytest.mark.parametrize(
+    ("budget", "termination"), [(None, [("n_eval", 30)]), (30, [("n_gen", 400)]), (None, [("n_gen", 9)]), (30, [])]
+)
+def test_a_run_that_ends_as_it_was_told_says_nothing(budget, termination):
+    assert minimize(G6(), MeCO(budget=budget), *termination, seed=1).algorithm.evaluator.n_eval <= 30
+
+
 def test_the_same_seed_gives_the_same_answer():
     first, again, other = (minimize(G6(), MeCO(), ("n_eval", 60), seed=s).algorithm.search for s in (1, 1, 2))
     np.testing.assert_array_equal(first.result.evaluations.x, again.result.evaluations.x)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.errors import InvalidInput, load_extra
+from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Workers
@@ -22,6 +22,7 @@ from meco.variables import Variable, Variables
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
 from pymoo.core.algorithm import Algorithm  # noqa: E402
 from pymoo.core.population import Population  # noqa: E402
+from pymoo.termination.default import DefaultTermination  # noqa: E402
 from pymoo.util.display.single import SingleObjectiveOutput  # noqa: E402
 
 __all__ = ["MeCO", "from_pymoo"]
@@ -96,7 +97,19 @@ class MeCO(Algorithm):
         usable = infills[np.isfinite(np.concatenate([f, g, h], axis=1)).all(axis=1)]  # nan would win in pymoo's order
         self.pop = infills if self.opt is None and not len(usable) else Population.merge(self.opt, usable)
         if self.search.done:
+            self._warn_of_own_budget()
             self.termination.terminate()
+
+    def _warn_of_own_budget(self) -> None:
+        """Warn where the run ends by a budget that nobody gave, before the termination that somebody did."""
+        given = self.budget is not None or getattr(self.termination, "n_max_evals", None) is not None
+        if not given and not isinstance(self.termination, DefaultTermination):
+            spent = self.search.request.budget
+            warn_user(
+                f"the run ends after {spent} evaluations, 50 for each variable, and before its termination: a search "
+                f"plans with its evaluations, so give MeCO(budget={10 * spent}) or the termination ('n_eval', "
+                f"{10 * spent})"
+            )
 
 
 def _make_variables(problem: Any, numbers: Variables) -> Variables:
