@@ -128,11 +128,9 @@ def make_violation_figure(result: Any) -> Figure | None:
     positive = nu[np.isfinite(nu) & (nu > 0.0)]
     panels = []
     if positive.size:
-        x, y = _step_curve(_count_calls(result), np.where(nu > 0.0, nu, positive.min() / 10.0))
-        sums = Axis("sum of violations", log=True)
-        panels.append(
-            Panel("Least violation of any point", [Line(x, y, 1, "violation")], _evaluation_axis(result), sums, SIZE)
-        )
+        marks, limits = _make_sum_curve(_count_calls(result), nu)
+        sums = Axis("sum over constraints", limits, log=True)
+        panels.append(Panel("Least violation of any point", marks, _evaluation_axis(result), sums, SIZE))
     lines: list[Mark] = []
     for k, i in enumerate(late):
         x, y = _step_curve(_count_calls(result), np.maximum(least[:, i] / most[i], MET))
@@ -142,10 +140,32 @@ def make_violation_figure(result: Any) -> Figure | None:
         panels.append(Panel("Each constraint by itself", lines, _evaluation_axis(result), share, SIZE))
     legend = [LegendKey(names[i], k) for k, i in enumerate(late)]
     caption = (
-        f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
-        f"{MET:g} stands for less too."
+        "A point's violation is the sum, over all constraints, of what each is over its limit, in its own unit; "
+        "where it falls to 0, the line ends at the axis."
     )
+    if late:
+        caption += (
+            f" The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
+            f"{MET:g} stands for less too."
+        )
     return Figure("violation", "Violation", panels, caption, legend) if panels else None
+
+
+def _make_sum_curve(calls: np.ndarray, nu: np.ndarray) -> tuple[list[Mark], tuple[float, float]]:
+    """The least sum of violations nu [n], some of them positive, over calls [n] as marks, and the limits of its axis.
+
+    A logarithm has no 0: where nu comes to it the line falls to the end of the axis, ends there, and words say so.
+    """
+    seen = np.isfinite(nu) & (nu > 0.0)
+    floor, top = nu[seen].min() / 10.0, nu[seen].max() * 2.0
+    x, y = _step_curve(calls[seen], nu[seen])
+    if not (nu == 0.0).any():
+        return [Line(x, y, 1, "violation")], (floor * 5.0, top)
+    met = float(calls[int(np.argmax(nu == 0.0))])
+    line = Line(np.append(x, [met, met]), np.append(y, [y[-1], floor]), 1, "violation")
+    anchor, aside = ("start", 6.0) if met <= 0.5 * calls[-1] else ("end", -6.0)
+    words = Words(met, floor, f"0 from evaluation {met:.0f} on", anchor, shift=(aside, -8.0))
+    return [line, words], (floor, top)
 
 
 def _is_worth_drawing(name: str, values: np.ndarray) -> bool:
