@@ -41,9 +41,9 @@ class LimitPrice(NamedTuple):
 
     multiplier is what f would fall by for each unit that the limit is moved outwards, to first order: g <= 1 instead
     of g <= 0, a bound one unit further out, h = 1 instead of h = 0. 0 means that the limit does not hold f back.
-    one_percent is the same for one percent: of the bound (of the range where the bound is 0); 0.01 units of a
-    constraint, which is one percent of the limit where it is written as value / limit - 1. Both are None where the
-    points around x do not tell, and reason says why.
+    one_percent is the same for one percent of the limit: of the bound (of the range where the bound is 0), or of a
+    constraint whose limit is known, since it was given by name with lb or ub; None where it is not. Both are None where
+    the points around x do not tell, and reason says why.
     """
 
     name: str  # of the constraint, or of the variable
@@ -78,15 +78,13 @@ class LimitPrices(tuple[LimitPrice, ...]):
             f"  {limit.label:<{wide}}  "
             + (
                 f"not known: {limit.reason}"
-                if limit.multiplier is None or limit.one_percent is None
-                else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for "
-                + ("1 %" if limit.is_bound else "0.01 units")
+                if limit.multiplier is None
+                else f"{limit.multiplier:.4g} for each unit"
+                + ("" if limit.one_percent is None else f", {limit.one_percent:.4g} for 1 %")
             )
             for limit in limits
         ]
-        told = any(limit.multiplier is not None and not limit.is_bound for limit in limits)
-        note = ["(0.01 units are 1 % of the limit where it is written as value / limit - 1)"] if told else []
-        return "\n".join(["what f would fall by if a limit were eased:", *rows, *note])
+        return "\n".join(["what f would fall by if a limit were eased:", *rows])
 
 
 class Minimum(NamedTuple):
@@ -175,8 +173,9 @@ class Result(Mapping[str, Any]):
         constraints: Name -> value, violation and tolerance of each constraint at x.
         limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
             percent more would bring, or why that cannot be told. Empty while the run goes on.
-        minima: The best distinct points at which starts of the search ended, best first: x, f and how many of the
-            starts ended there, within 1 % of the range of each variable. Empty while the run goes on.
+        minima: The best distinct points at which finished starts of the search ended, best first: x, f and how many
+            of the starts ended there, within 1 % of the range of each variable. A start was finished where the search
+            began again or converged. Empty while the run goes on, and where none was.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.

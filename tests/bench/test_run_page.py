@@ -79,6 +79,10 @@ def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_kno
     _, said = page_of(result, tmp_path)
     assert "width, upper bound" in said
     assert "0.12" in said
+    sag = meco.minimize(lambda x: (3 * x[0], {"sag": 1e-3 / x[0] - 0.01}), [(0.01, 2.0)], budget=30, seed=1)
+    _, said = page_of(sag, tmp_path)
+    assert "for 1 % of the limit" in said
+    assert "0.01 units" not in said
     few = meco.minimize(lambda x: (x @ x, [1 - x[0]]), BOX, budget=6, method="SHADE", seed=1)
     assert "not known: " in page_of(few, tmp_path)[1] or not few.feasible
 

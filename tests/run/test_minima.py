@@ -1,6 +1,7 @@
 """What a result says of its separate starts: the best distinct minima, how many ended where, and what that means."""
 
 import json
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import meco
 from meco.result import Minimum
 from meco.run.minima import TriedCombinations, count_combinations, describe_evidence, find_minima
 from meco.variables import Variables
+from small_runs import noted
 
 BOX = [(-2.0, 2.0)] * 2
 
@@ -17,6 +19,13 @@ BOX = [(-2.0, 2.0)] * 2
 def two_wells(x):
     """Minima at x1 = 1 (f = 0.5) and x1 = -1 (f = 0)."""
     return float((x[0] ** 2 - 1) ** 2 + 0.25 * (x[0] + 1) + x[1] ** 2)
+
+
+BRACKET = {"w": (0.01, 0.5, "m"), "p": (1e6, 2e8, "Pa")}
+
+
+def bracket(x):
+    return x["w"] * 1e3 + x["p"] * 1e-6, {"stress": 1e6 / x["w"] - 2e7, "press": 5e7 - x["p"]}
 
 
 def test_minima_are_distinct_best_first_and_their_starts_add_up():
@@ -27,6 +36,7 @@ def test_minima_are_distinct_best_first_and_their_starts_add_up():
     for one, other in zip(result.minima, result.minima[1:]):
         assert np.abs(one.x - other.x).max() > 0.04
     assert sum(m.starts for m in result.minima) in (result.run.starts, result.run.starts - 1)
+    assert all(type(m.starts) is int for m in result.minima)
     assert json.dumps(result.summary()["minima"])
 
 
@@ -63,13 +73,53 @@ def test_a_start_that_the_budget_cut_off_is_no_minimum_of_its_own():
     trace = {"nfev": np.array([3, 6, 9]), "restarts": np.array([0, 1, 2])}
     assert [float(m.x[0]) for m in find_minima(request, every, trace)] == [0.1, 0.5]
     every.x[6:] = 0.1
-    assert [m.starts for m in find_minima(request, every, trace)] == [2, 1]
+    assert [m.starts for m in find_minima(request, every, trace)] == [1, 1]
+    assert [m.starts for m in find_minima(request, every, trace, converged=True)] == [2, 1]
+    every.x[6:], every.f[6:] = 0.9, -1.0  # the best so far, and not finished
+    assert [float(m.x[0]) for m in find_minima(request, every, trace)] == [0.1, 0.5]
+    assert [float(m.x[0]) for m in find_minima(request, every, trace, answer=np.array([0.9]))] == [0.9, 0.1, 0.5]
 
 
 def test_one_start_is_no_evidence():
-    result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
-    assert len(result.minima) == 1
+    result = meco.minimize(lambda x: float(x @ x), BOX, budget=600, stop="converged", seed=1)
+    assert [m.starts for m in result.minima] == [1]
     assert result.run.evidence.startswith("Only one start was finished")
+
+
+@pytest.mark.parametrize(("method", "budget"), [("SHADE", 60), ("TR", 7), ("TR", 12)])
+def test_a_start_that_did_not_converge_was_not_finished(method, budget):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the small budget
+        result = meco.minimize(bracket, BRACKET, method=method, budget=budget, seed=1)
+    assert result.success
+    assert result.minima == ()
+    assert result.run.evidence.startswith("No start was finished: the search has not converged at this point")
+
+
+def test_a_start_that_ctrl_c_ended_was_not_finished():
+    def interrupted(x):
+        if len(fun.seen) == 16:
+            raise KeyboardInterrupt
+        return two_wells(x)
+
+    fun = noted(interrupted)
+    result = meco.minimize(fun, BOX, budget=60, seed=3)
+    assert (result.run.stop_reason, result.nfev, result.minima) == ("interrupt", 15, ())
+    assert result.run.evidence.startswith("No start was finished")
+
+
+def test_a_start_whose_end_is_stationary_was_finished_whatever_ended_the_run():
+    result = meco.minimize(bracket, BRACKET, budget=40, seed=1)
+    assert result.run.starts == 1
+    assert None not in result.multipliers.values()
+    assert [m.starts for m in result.minima] == [1]
+
+
+def test_an_answer_of_a_start_that_was_not_finished_is_not_called_a_minimum():
+    ends = [Minimum(np.zeros(2), 1.5, 2), Minimum(np.ones(2), 2.5, 1)]
+    said = describe_evidence(ends, 4, reached=False)
+    assert said.startswith("The start that found this point was not finished")
+    assert "3 finished starts ended at f = 1.5 or above" in said
 
 
 def test_where_few_combinations_of_categories_were_tried_agreement_is_no_evidence():

@@ -50,6 +50,11 @@ class LimitedValues:
             if wanted
         )
 
+    def value_limits(self, count: int, kind: str) -> np.ndarray:
+        """The limits of so many values, in the order of value_names()."""
+        low, high, equal, above, below = self.split_limits(self._count_all(count, kind))
+        return low[equal] if kind == "h" else np.concatenate([high[above], low[below]])
+
     def _count_all(self, count: int, kind: str) -> int:
         """How many values the function gives where so many inequalities (g) or equalities (h) come of them."""
         size = max(np.size(self.lower), np.size(self.upper))
@@ -117,6 +122,17 @@ class Row(NamedTuple):
 def is_value_of(name: str, label: str) -> bool:
     """Whether a name is one that value_names() gives to the constraint of this label."""
     return re.fullmatch(rf"{re.escape(label)}( [gh]?\d+)?( \((upper|lower)\))?", name) is not None
+
+
+def find_limits(constraints: Sequence[LimitedValues], names: Sequence[str], n_ineq: int) -> dict[str, float]:
+    """The limits of values by name, where constraints with lb and ub have labels; the first n_ineq names are of g."""
+    found: dict[str, float] = {}
+    for item in constraints:
+        for kind, own in (("g", names[:n_ineq]), ("h", names[n_ineq:])):
+            count = sum(is_value_of(name, item.label) for name in own) if item.label else 0
+            if count:
+                found |= dict(zip(item.value_names(count, kind), item.value_limits(count, kind).tolist()))
+    return found
 
 
 def linear_rows(constraints: Sequence[Any]) -> list[Row]:

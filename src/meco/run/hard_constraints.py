@@ -33,7 +33,7 @@ def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...
     rows = [
         row._replace(hard=row.hard or keep is True or (isinstance(keep, tuple) and row.name in keep)) for row in rows
     ]
-    request = replace(request, linear_rows=tuple(rows), hard_labels=labels)
+    request = replace(request, linear_rows=tuple(rows), hard_labels=labels, separate=constraints)
     if not (keep or labels):
         return request
     if LinearRows not in METHODS[request.method].offers:

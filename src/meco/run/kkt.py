@@ -12,7 +12,8 @@ those that bring
 
 nearest to zero, over the constraints and bounds that the point is close to. The Karush-Kuhn-Tucker conditions hold
 where r is small and leads nowhere by the curvature of the Lagrangian. A multiplier is told where the errors of the
-gradients, r, and the way to the boundary move it by little, and where two sets of points tell the same.
+gradients, r, and the way to the boundary move it by little, and where two sets of points tell the same, which differ
+in more than one point.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def find_multipliers(
     if len(nearest) < dim + 1:
         return _tell_nothing(n_constraints, dim, TOO_FEW_POINTS)
     usual_slope = float(np.median(np.abs(y[nearest, 0] - value[0]) / apart[nearest]))
-    found = []
+    found: list[LimitMultipliers] = []
+    sets: list[np.ndarray] = []  # which of all points [n] each set has
     for least in LEAST_DISTANCES:
         further = nearest[apart[nearest] >= least][:pool]
         offset, change = u[further] - at, y[further] - value
@@ -94,7 +96,11 @@ def find_multipliers(
             near = (turn < most_turns) | (np.arange(len(offset)) < size)
             if len(u) >= MANY_EVALUATIONS:
                 near &= np.cumsum(near) <= MOST_POINTS
-            if near.sum() > dim:
+            taken = np.zeros(len(u), dtype=bool)
+            taken[further[near]] = True
+            # of few points all sets are the same, but for one point perhaps, and agree on what is wrong
+            if near.sum() > dim and all(np.count_nonzero(taken ^ other) > 1 for other in sets):
+                sets.append(taken)
                 found.append(_multipliers_from(offset[near], change[near], room, value, n_ineq, usual_slope))
                 agreed = _join_agreeing(found)
                 if agreed is not None and not agreed.reasons:

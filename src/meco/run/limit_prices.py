@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import LimitPrice
 from meco.run.function_source import make_box
-from meco.run.kkt import CLOSE, LimitMultipliers, find_multipliers
+from meco.run.kkt import CLOSE, NOT_UNIQUE, LimitMultipliers, find_multipliers
 from meco.run.request import Request
 
 ONE_PERCENT = 0.01
@@ -21,6 +22,13 @@ SLACK_SHARE = 0.02  # of the values that a constraint had in the run, which it m
 DIRECTIONS = ("lower bound", "upper bound")
 
 
+class PricedLimits(NamedTuple):
+    """A price for each limit, and whether the Karush-Kuhn-Tucker conditions were found to hold at the answer."""
+
+    prices: tuple[LimitPrice, ...]
+    stationary: bool
+
+
 def price_limits(
     request: Request,
     every: Evaluations,
@@ -29,7 +37,7 @@ def price_limits(
     *,
     feasible: bool,
     deviations: np.ndarray | None = None,
-) -> tuple[LimitPrice, ...]:
+) -> PricedLimits:
     """A price for each constraint, and for each bound that the answer lies at; each without one says why.
 
     Integer variables stay as they are: only points with the same integers are looked at. feasible: whether the answer
@@ -39,14 +47,14 @@ def price_limits(
     n_ineq = best.g.size
     kinds = ["inequality"] * n_ineq + ["equality"] * best.h.size
     if not feasible:
-        return tuple(LimitPrice(name, kind, None, None, NO_ANSWER) for name, kind in zip(names, kinds))
+        return PricedLimits(_leave_untold(names, kinds, NO_ANSWER), False)
     free = request.variables.upper > request.variables.lower
     taken = ~every.failed
     if request.integer is not None:
         free &= ~request.integer
         taken &= (every.x[:, request.integer] == best.x[request.integer]).all(axis=1)
     if not free.any():
-        return tuple(LimitPrice(name, kind, None, None, "no variable can move") for name, kind in zip(names, kinds))
+        return PricedLimits(_leave_untold(names, kinds, "no variable can move"), False)
     box = make_box(request)
     at, u = box.to_unit(best.x), box.to_unit(every.x[taken])[:, free]
     room = box.wall_distances(at)
@@ -54,13 +62,31 @@ def price_limits(
     value = np.concatenate([[best.f], best.g, best.h])
     with np.errstate(all="ignore"):
         found = _find_scaled_multipliers(u, y, at[free], value, n_ineq, room[:, free])
+    stationary = free.all() and all(reason == NOT_UNIQUE for reason in found.reasons.values())
     if deviations is not None:
         found = _blame_noise(found, y[:, 1 : 1 + n_ineq], best.g, deviations[:n_ineq])
+    limits = _find_limits(request, names, n_ineq)
     prices = [
-        LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT))
+        LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT * abs(limits.get(name, 0.0))))
         for i, (name, kind) in enumerate(zip(names, kinds))
     ]
-    return (*prices, *_price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free)))
+    bounds = _price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free))
+    return PricedLimits((*prices, *bounds), bool(stationary))
+
+
+def _leave_untold(names: Sequence[str], kinds: Sequence[str], reason: str) -> tuple[LimitPrice, ...]:
+    """No price for any constraint, and one reason for all of them."""
+    return tuple(LimitPrice(name, kind, None, None, reason) for name, kind in zip(names, kinds))
+
+
+def _find_limits(request: Request, names: Sequence[str], n_ineq: int) -> dict[str, float]:
+    """The limits of constraints by name, as far as constraints beside the function and cheap ones tell them."""
+    given = (*request.separate, *(() if request.cheap is None else request.cheap.values.cheap))
+    if not given:
+        return {}
+    from meco.run.constraints import find_limits
+
+    return find_limits(given, names, n_ineq)
 
 
 def _blame_noise(found: LimitMultipliers, y: np.ndarray, g: np.ndarray, deviations: np.ndarray) -> LimitMultipliers:
@@ -113,7 +139,10 @@ def _price_bounds(
 def _read_price(
     found: LimitMultipliers, index: int, price: float, step: float
 ) -> tuple[float | None, float | None, str]:
-    """Multiplier, what one percent brings, and ""; or None, None and the reason why there is none."""
+    """Multiplier, what one percent brings, and ""; or None, None and the reason why there is none.
+
+    step is one percent of the limit, 0 where the limit is not known or 0: what a percent of it brings cannot be told.
+    """
     if index in found.reasons or not np.isfinite(price):
         return None, None, found.reasons.get(index, "its values are too far apart")
-    return float(price), float(price) * step, ""
+    return float(price), float(price) * step if step or price == 0.0 else None, ""

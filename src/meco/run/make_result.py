@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.core.capabilities import Policed, find_capability
+from meco.core.capabilities import Convergence, Policed, find_capability
 from meco.core.loop import Loop
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
@@ -62,7 +62,6 @@ def make_result(
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
     over = reason != "running" and found.usable
-    minima, evidence = _find_minima(request, every, trace or {}) if over else ((), "")
     facts = RunFacts(
         method=request.method,
         seed=request.seed,
@@ -73,7 +72,6 @@ def make_result(
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=_count_starts(trace),
-        evidence=evidence,
         versions=library_versions() | _policy_version(loop),
         notes=(*notes, *misfits),
     )
@@ -85,7 +83,6 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        minima=minima,
         nfev=len(log),
         nit=nit,
         evaluations=every,
@@ -95,7 +92,9 @@ def make_result(
         repeated=None if noisy is None else _describe_repeats(noisy),
     )
     if over:
-        result = replace(result, limits=_price_limits(request, result, found, names))
+        limits, stationary = _price_limits(request, result, found, names)
+        minima, evidence = _find_minima(request, result, stationary, _has_converged(loop, reason, nit))
+        result = replace(result, limits=limits, minima=minima, run=replace(facts, evidence=evidence))
     return replace(result, message=_write_message(result, log, detail, noise_told=deviations is not None))
 
 
@@ -150,26 +149,43 @@ def _policy_version(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _price_limits(request: Request, result: Result, found: BestPoint, names: Sequence[str]) -> LimitPrices:
-    """What each limit costs at the best point of a result; its module is loaded once a run is over."""
+def _price_limits(request: Request, result: Result, found: BestPoint, names: Sequence[str]) -> tuple[LimitPrices, bool]:
+    """What each limit costs at the best point of a result, and whether that was found to be stationary.
+
+    Its module is loaded once a run is over.
+    """
     from meco.run.limit_prices import price_limits
 
     assert result.evaluations is not None
     feasible = found.feasible or is_feasible_in_mean(result)
     deviations = None if result.repeated is None else result.repeated["constraint_spread"]
-    return LimitPrices(
-        price_limits(request, result.evaluations, found, names, feasible=feasible, deviations=deviations)
-    )
+    priced = price_limits(request, result.evaluations, found, names, feasible=feasible, deviations=deviations)
+    return LimitPrices(priced.prices), priced.stationary
 
 
 def _find_minima(
-    request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]
+    request: Request, result: Result, stationary: bool, converged: bool
 ) -> tuple[tuple[Minimum, ...], str]:
-    """Where the starts of the search ended, and what that tells in a sentence; loads their module."""
+    """Where the starts of the search ended, and what that tells in a sentence; loads their module.
+
+    stationary: whether x was found to be a stationary point; converged: whether the last start is.
+    """
     from meco.run.minima import count_combinations, describe_evidence, find_minima
 
-    minima = find_minima(request, every, trace)
-    return minima, describe_evidence(minima, _count_starts(trace), count_combinations(request.variables, every))
+    every = result.evaluations
+    assert every is not None
+    if not every.feasible.any():
+        return (), ""
+    minima = find_minima(request, every, result.trace, answer=result.x if stationary else None, converged=converged)
+    reached = bool(minima) and np.array_equal(minima[0].x, result.x)
+    tried = count_combinations(request.variables, every)
+    return minima, describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+
+
+def _has_converged(loop: Loop | None, reason: str, nit: int) -> bool:
+    """Whether the search has nothing left to do where its last start is."""
+    convergence = None if loop is None or not nit else find_capability(loop.engine, Convergence)
+    return reason == "converged" or (convergence is not None and bool(np.asarray(convergence.reached()).any()))
 
 
 def _count_starts(trace: Mapping[str, np.ndarray] | None) -> int:

@@ -18,23 +18,31 @@ MOST_MINIMA = 20
 MOST_SPELT_OUT = 1e9  # a number of combinations with all its digits
 
 
-def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]) -> tuple[Minimum, ...]:
-    """The best feasible point of each start, best first, those that are the same joined; () where none is feasible.
+def find_minima(
+    request: Request,
+    every: Evaluations,
+    trace: Mapping[str, np.ndarray],
+    *,
+    answer: np.ndarray | None = None,
+    converged: bool = False,
+) -> tuple[Minimum, ...]:
+    """The best feasible point of each start that was finished, best first, those that are the same joined.
 
-    As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. A start that
-    was cut off after fewer points than a model needs, D + 1, counts only where it found something new. The last start
-    of several was cut off by the end of the run: where it came to no minimum of another, it is none unless the answer.
+    As for the answer, a point with every g <= 0 goes before one that is feasible by its tolerance alone. Every start
+    but the last was finished: the search began again. The last one was if it converged, or if it made the answer [D],
+    where that is given: a point that is known to be stationary. Other ends are no minima, and count for none.
     """
     start = find_start_of_each(every, trace)
     strict = every.feasible & (every.g <= 0.0).all(axis=1)
     last = int(start.max(initial=0))
-    ends = []  # of each start: its best feasible row, and whether it had time to come to an end
+    ends = []  # of each start: its best feasible row, and whether it was finished
     for this in np.unique(start):
         rows = np.flatnonzero((start == this) & strict)
         rows = rows if rows.size else np.flatnonzero((start == this) & every.feasible)
         if rows.size:
-            lasted = int((start == this).sum()) > request.dim
-            ends.append((int(rows[np.argmin(every.f[rows])]), lasted))
+            best = int(rows[np.argmin(every.f[rows])])
+            finished = this < last or converged or (answer is not None and np.array_equal(every.x[best], answer))
+            ends.append((best, finished))
     ends.sort(key=lambda end: (not strict[end[0]], float(every.f[end[0]])))
     width = request.variables.upper - request.variables.lower if request.range is None else request.range.length
     width = np.where(width > 0.0, width, 1.0)
@@ -48,8 +56,8 @@ def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.nda
         else:
             group.append(end)
     return tuple(
-        Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), max(1, sum(lasted for _, lasted in rows)))
-        for rows in [each for each in found if each is found[0] or any(start[i] < last for i, _ in each)][:MOST_MINIMA]
+        Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), sum(bool(finished) for _, finished in rows))
+        for rows in [each for each in found if any(finished for _, finished in each)][:MOST_MINIMA]
     )
 
 
@@ -81,16 +89,26 @@ def count_combinations(variables: Variables, every: Evaluations) -> TriedCombina
     return TriedCombinations(" and ".join(words), len(np.unique(every.x[:, integer], axis=0)), total)
 
 
-def describe_evidence(minima: Sequence[Minimum], begun: int = 1, combinations: TriedCombinations | None = None) -> str:
+def describe_evidence(
+    minima: Sequence[Minimum], begun: int = 1, combinations: TriedCombinations | None = None, *, reached: bool = True
+) -> str:
     """What a reader may conclude from where the starts ended, of so many begun, in a sentence or two.
 
+    reached: whether the answer is the first of these minima, and not a point of a start that was not finished.
     Starts are not independent in combinations of categories and integers: where there are some, that starts agree is
     evidence only if most of them were tried.
     """
     starts = sum(each.starts for each in minima)
-    if not starts:
-        return ""
     tried = "" if combinations is None else f" {combinations} were tried."
+    if not starts:
+        advice = "so a better point may lie nearby or elsewhere; a larger budget would help."
+        return f"No start was finished: the search has not converged at this point, {advice}{tried}"
+    if not reached:
+        ended = "one finished start" if starts == 1 else f"{starts} finished starts"
+        return (
+            f"The start that found this point was not finished, so a better one may lie nearby; {ended} ended at "
+            f"f = {minima[0].f:.6g}{'' if starts == 1 else ' or above'}. A larger budget would help.{tried}"
+        )
     if starts == 1:
         first = "Only one start was finished" if begun == 1 else f"Of {begun} starts only one was finished"
         advice = "so nothing tells whether a better minimum lies elsewhere; a run from another x0 would help."

@@ -33,7 +33,7 @@ from meco.variables import Variable, Variables
 
 if TYPE_CHECKING:
     from meco.run.cheap_constraints import Cheap
-    from meco.run.constraints import Row
+    from meco.run.constraints import LimitedValues, Row
 
 MOST_BUDGET = 10**15
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
@@ -59,6 +59,7 @@ class Request:
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
     hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     linear_rows: tuple[Row, ...] = ()  # linear constraints
+    separate: tuple[LimitedValues, ...] = ()  # constraints given beside the function, which tell their limits
     cheap: Cheap | None = None  # constraints that cost nothing
     noise: Noise | None = None  # whether calls of one point differ, or by how much; None: not known
 

@@ -198,29 +198,28 @@ def _constraint_state(found: ConstraintValue, multiplier: float | None) -> str:
 
 
 def _make_limit_table(result: Any) -> Table | None:
-    """What each limit that holds f back costs, and what one percent more of it would bring; None where none does."""
+    """What each limit that holds f back costs, and 1 % of it where that is known; None where none does."""
     limits = [limit for limit in result.limits if limit.multiplier != 0.0]
     if not limits:
         return None
     columns = [
         Column("Limit", head=True),
         Column("f falls by, for each unit"),
-        Column("for 1 %, or 0.01 units"),
+        Column("for 1 % of the limit"),
         Column("", left=True),
     ]
     rows = []
     for limit in limits:
         shown = [
-            Cell("–") if value is None else Cell(format_number(value, 4), value)
-            for value in (limit.multiplier, limit.one_percent)
+            Cell(missing) if value is None else Cell(format_number(value, 4), value)
+            for value, missing in ((limit.multiplier, "–"), (limit.one_percent, "" if limit.multiplier else "–"))
         ]
         note = f"not known: {limit.reason}" if limit.reason else _sign_note(limit)
         rows.append([Cell(limit.label, limit.label), *shown, Cell(note)])
     caption = (
-        "What easing a limit would bring, to first order (Lagrange multipliers). 1 % is of the bound, or of its range "
-        "where the bound is 0. For a constraint it is 0.01 units: 1 % of the limit where it is written as "
-        "value / limit − 1; for one written as value − limit, multiply the price of a unit by 1 % of the limit. "
-        "Limits that are not listed do not hold f back."
+        "What easing a limit would bring, to first order (Lagrange multipliers), for each unit of the value that is "
+        "returned as constraint. 1 % is of the bound, or of its range where the bound is 0; of a constraint it is "
+        "known only where its limit was given (lb, ub). Limits that are not listed do not hold f back."
     )
     return Table("limits", "What the limits cost", columns, rows, caption)
 
