@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start hundreds of interpreters: bytecode is kept (in __pycache__, as by default) even where the shell says not to.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens bench release clean
@@ -64,6 +66,7 @@ release: $(VENV)/.dev ## Build a release and try it from a local index in a fres
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) .venv-doors site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
