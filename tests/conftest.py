@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 TOOLS = Path(__file__).parent / "tools"
+
+gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 
 
 def data_folder() -> Path | None:
@@ -40,6 +44,16 @@ def golden():
     return load
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """A cache of the tests alone; it holds the reference directions that take pymoo seconds to find."""
+    folder = tmp_path_factory.mktemp("cache")
+    shutil.copytree(Path(__file__).parent / "data" / "reference_directions", folder / "meco")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def handlers_as_they_were():
     """A command that a signal ended ignores later ones, for its process ends; here the next test follows."""
@@ -58,6 +72,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.docs)
         if "official" in item.keywords and data_folder() is None:
             item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
+
+
+def pytest_collection_finish():
+    """What was collected lives to the end: no later collection of garbage walks through it."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

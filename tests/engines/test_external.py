@@ -1,6 +1,7 @@
 """Wrapped libraries: what they are told, when they start again, and what failures look like to them."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,14 +29,6 @@ for needed in ("cma", "pymoo", "scipy", "optuna"):
 
 TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres, OptunaSampler]
 DRIVERS = [DifferentialEvolution, Cobyqa, Cobyla, Slsqp]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    """Reference directions of these tests stay out of the user's folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def start(engine, problem="tilted", budget=130, seed=1, x0=None, **options):
@@ -219,6 +212,18 @@ def test_reference_directions_lie_on_the_simplex_and_are_kept_on_disk(tmp_path, 
     stored.write_bytes(b"torn")
     reference_directions.cache_clear()
     assert_array_equal(reference_directions(3, 4), spread_quickly("energy", 3, 4, 1))  # computed again
+
+
+@pytest.mark.slow
+def test_the_directions_that_the_tests_keep_are_those_that_pymoo_finds(tmp_path, monkeypatch):
+    kept = {path.name: np.load(path) for path in (Path(__file__).parents[1] / "data").rglob("directions-*.npy")}
+    assert len(kept) > 3
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    reference_directions.cache_clear()
+    for name, directions in kept.items():
+        count, n_obj = directions.shape
+        assert name == f"directions-{n_obj}-{count}.npy"
+        assert_allclose(reference_directions(n_obj, count), directions, atol=1e-12)
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
