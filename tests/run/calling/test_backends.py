@@ -101,8 +101,9 @@ def test_an_executor_of_processes_can_time_out():
         return fun(x)
 
     with ThreadPoolExecutor(2) as executor:
-        found = meco.minimize(hangs, BOX, workers=Workers(executor, timeout=3.0), **options)
-    assert found.run.failures["timeout"] == 1
+        found = meco.minimize(hangs, BOX, workers=Workers(executor, timeout=1.5), **options)
+    assert set(found.run.failures) == {"timeout"}  # on a busy machine of others too
+    assert found.evaluations.failed[found.evaluations.x[:, 0] == most].tolist() == [True]
 
 
 def test_a_broken_executor_ends_the_run_with_what_was_found():

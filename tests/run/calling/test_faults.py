@@ -9,6 +9,7 @@ import time
 import warnings
 import zlib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -287,8 +288,7 @@ def test_sixty_runs_with_hanging_and_killed_workers():
         hostile_run(seed)
 
 
-def test_a_hang_is_over_soon_after_the_timeout():
-    begun = time.monotonic()
+def test_a_hang_is_ended_by_the_timeout():
     result = meco.minimize(
         lambda x: time.sleep(600) if x[0] > 0 else float(x @ x),
         [(-3, 4)],
@@ -297,12 +297,15 @@ def test_a_hang_is_over_soon_after_the_timeout():
         workers=Workers(timeout=0.3),
         seed=2,
     )
-    assert result.run.failures["timeout"] >= 1
-    assert time.monotonic() - begun < 60  # not 600: a bound on hanging, no measure of speed
+    assert result.run.failures["timeout"] >= 1  # after ten minutes it would have answered None, which is malformed
 
 
-def test_a_timeout_also_ends_what_the_function_started(tmp_path):
+def test_a_timeout_also_ends_what_the_function_started(tmp_path, monkeypatch):
     import subprocess
+
+    clock = SimpleNamespace(monotonic=lambda: 100.0 if any(tmp_path.iterdir()) else 0.0, sleep=time.sleep)
+    monkeypatch.setattr("meco.run.calling.worker_processes.time", clock)  # time is over when it has started something
+    monkeypatch.setattr("meco.run.calling.caller.time", clock)
 
     def fun(x):
         if x[0] > 0:
@@ -312,7 +315,7 @@ def test_a_timeout_also_ends_what_the_function_started(tmp_path):
         return float(x @ x)
 
     one_each = {"x0": [[-1.0], [1.0]], "method": Method("SHADE-FR", pop_size=4), "budget": 2}
-    meco.minimize(fun, [(-3, 4)], workers=Workers(timeout=1.0), seed=2, **one_each)
+    meco.minimize(fun, [(-3, 4)], workers=Workers(timeout=50.0), seed=2, **one_each)
     children = [int(path.name) for path in tmp_path.iterdir()]
     assert children
     until = time.monotonic() + 60

@@ -32,18 +32,18 @@ def test_a_function_that_forks_answers_once_wherever_it_runs():
 
 
 @posix
-def test_a_worker_that_dies_and_leaves_a_child_is_noticed():
+def test_a_worker_that_dies_and_leaves_a_child_is_noticed(tmp_path):
     def fun(x):
         if x[0] > 0:
             if os.fork() == 0:
                 time.sleep(600)
+                (tmp_path / "nobody noticed").touch()
                 os._exit(0)
             os._exit(3)
         return float(x @ x)
 
-    begun = time.monotonic()
     made = run(fun, workers=2, budget=20).evaluations
-    assert time.monotonic() - begun < 300
+    assert not (tmp_path / "nobody noticed").exists()
     assert_array_equal(made.failed, made.x[:, 0] > 0)
 
 
@@ -105,7 +105,5 @@ def test_lost_futures_are_bounded_by_a_time(monkeypatch):
 
 
 def test_lost_futures_do_not_outlast_max_time():
-    begun = time.monotonic()
-    result = run(workers=Forgetful(), stop=Stop(max_time=1.0))
+    result = run(workers=Forgetful(), stop=Stop(max_time=0.5))  # which would be waited for without end
     assert result.run.stop_reason == "max_time"
-    assert time.monotonic() - begun < 30
