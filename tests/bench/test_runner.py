@@ -24,7 +24,7 @@ from meco.errors import InvalidInput, MecoError, UnknownName
 
 SMALL = Experiment(
     "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES")),
-    ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4,
+    ("C01", "C04", "C06"), dims=(10,), budget=100, runs=4,
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_a_campaign_runs_everything_once(tmp_path):
     assert (summary.done, summary.wanted, summary.failures) == (48, 48, {})
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_processes_or_their_number(tmp_path, pinned, workers):
     assert campaign(tmp_path, executor="processes", workers=workers)[0] == pinned
 

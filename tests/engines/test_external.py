@@ -29,6 +29,7 @@ for needed in ("cma", "pymoo", "scipy", "optuna"):
 
 TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres, OptunaSampler]
 DRIVERS = [DifferentialEvolution, Cobyqa, Cobyla, Slsqp]
+SMOOTH = ["corner", "ring", pytest.param("tilted", marks=pytest.mark.slow)]  # the first has its planes too
 
 
 def start(engine, problem="tilted", budget=130, seed=1, x0=None, **options):
@@ -264,7 +265,7 @@ def test_cobyqa_starts_from_the_best_of_fifty_and_again_after_converging():
     assert evaluator.results("", [1])[0].f < 1e-10
 
 
-@pytest.mark.parametrize("name", ["tilted", "corner", "ring"])
+@pytest.mark.parametrize("name", SMOOTH)
 def test_cobyqa_solves_smooth_problems(name):
     toy = get_problem(name, dim=4)
     found = solve("COBYQA", toy, budget=120, seeds=[1])[0]
@@ -282,7 +283,7 @@ def test_populations_too_small_for_a_library_are_refused_by_name():
 
 
 @pytest.mark.parametrize("method", ["SLSQP", "COBYLA"])
-@pytest.mark.parametrize("name", ["tilted", "corner", "ring"])
+@pytest.mark.parametrize("name", SMOOTH)
 def test_local_searches_solve_smooth_problems(method, name):
     toy = get_problem(name, dim=4)
     found = solve(method, toy, budget=120, seeds=[1])[0]

@@ -79,7 +79,7 @@ def test_seeds_share_their_first_points_as_the_quickstart_says():
     assert_array_equal(first[:7], second[:7])  # 2 D + 1
 
 
-@pytest.mark.parametrize("budget", [50, 200])
+@pytest.mark.parametrize("budget", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_an_answer_lies_at_its_active_constraints(budget):
     result = meco.minimize(
         lambda x: (-3 * x[0] - 2 * x[1], [x[0] + x[1] - 4, x[0] - 3]), [(0, 10)] * 2, budget=budget, seed=1

@@ -160,7 +160,7 @@ def test_the_best_of_known_points_is_where_the_search_begins():
     assert np.abs(first[0] - [300.0, 100.0]).max() < 1000.0
 
 
-@pytest.mark.parametrize("stop", [7, 23, 41])
+@pytest.mark.parametrize("stop", [7, 23, pytest.param(41, marks=pytest.mark.slow)])
 def test_a_run_is_continued_bit_for_bit(tmp_path, stop):
     bounds, calls = [(-INF, INF), (0.0, None), (None, 9.0)], []
 

@@ -18,7 +18,7 @@ def optimum(total=20.0):
     return (TARGET.sum() - total) ** 2 / (1.0 / WEIGHTS).sum()
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_answer_keeps_a_linear_equality_to_rounding(seed):
     rows = meco.LinearConstraint(np.ones((1, 4)), 20.0, 20.0)
     result = meco.minimize(cost, [(0, 10)] * 4, rows, budget=120, seed=seed)

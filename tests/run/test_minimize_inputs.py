@@ -310,7 +310,7 @@ def test_whatever_is_given_is_used_or_refused_in_our_words(name):
                 meco.minimize(lambda x: float(x @ x), **options | given)
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES"])
+@pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])  # which the first has
 @pytest.mark.parametrize("batch", [13, 39, 40, 41, 64, 3000])
 @pytest.mark.parametrize("budget", [12, 100])
 def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from meco.core.arrays import to_numpy
 from meco.core.engine import Task
@@ -12,6 +13,7 @@ from meco.methods import build_engine
 from meco.tr.controls import TR_CONTROLS, ControlValues
 
 METHODS = ("TR", "TR-ES")
+both = pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])  # which the first has
 
 
 def default_values(**others):

@@ -7,14 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from searches import METHODS
+from searches import both
 
 import meco
 from interruption import broken_off
 
 BOX = [(-5.0, 5.0)] * 3
 BUDGET = 50
-both = pytest.mark.parametrize("method", METHODS)
 
 
 def values(x):

@@ -58,7 +58,7 @@ def test_an_ellipsoid_of_condition_a_thousand_in_two_balls_is_solved_to_nine_dig
     assert abs(found.fun / best - 1.0) <= 1e-9
 
 
-@pytest.mark.parametrize("seed", [0, 5])
+@pytest.mark.parametrize("seed", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_best_point_keeps_every_limit_strictly_where_several_meet(seed):
     """Six curved and flat limits in three variables: aimed at them exactly, a point would violate one by rounding.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from searches import METHODS, visited
+from searches import METHODS, both, visited
 
 import meco
 
@@ -143,7 +143,9 @@ def called(fun, bounds, **options):
 
 
 @pytest.mark.parametrize(
-    ("method", "size"), [*(("TR-ES", size) for size in SIZES), ("TR", SIZES[-1]), ("MeCO-TR", SIZES[-1])]
+    ("method", "size"),
+    [("TR-ES", SIZES[0]), ("TR-ES", SIZES[-1])]
+    + [pytest.param(*case, marks=pytest.mark.slow) for case in (("TR-ES", 1e6), ("TR", 1e9), ("MeCO-TR", 1e9))],
 )
 def test_a_constraint_of_integer_variables_alone_makes_no_point_that_is_no_number(method, size):
     """It has no slope once the integers are fixed, and at its boundary no value either."""
@@ -155,7 +157,9 @@ def test_a_constraint_of_integer_variables_alone_makes_no_point_that_is_no_numbe
 
 
 @pytest.mark.parametrize(
-    ("method", "huge"), [*(("TR-ES", huge) for huge in (1e155, 1e200, 1e308)), ("TR", 1e308), ("MeCO-TR", 1e200)]
+    ("method", "huge"),
+    [("TR-ES", 1e155), ("TR-ES", 1e308)]
+    + [pytest.param(*case, marks=pytest.mark.slow) for case in (("TR-ES", 1e200), ("TR", 1e308), ("MeCO-TR", 1e200))],
 )
 def test_constraints_whose_squares_overflow_make_no_point_that_is_no_number(method, huge):
     bounds = [(-5.0, 5.0)] * 3
@@ -166,7 +170,7 @@ def test_constraints_whose_squares_overflow_make_no_point_that_is_no_number(meth
         assert len(np.unique(points[20:], axis=0)) > 10  # nor is one evaluated again and again in its place
 
 
-@pytest.mark.parametrize("method", METHODS)
+@both
 def test_the_engine_itself_proposes_numbers_then(method):
     """Before anything behind it looks at its points."""
 
@@ -186,7 +190,7 @@ def test_the_engine_itself_proposes_numbers_then(method):
         assert np.all((points >= 0.0) & (points <= 1.0))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@both
 def test_a_huge_penalty_does_not_keep_the_search_from_the_optimum(method):
     found = meco.minimize(
         lambda x: (float(x @ x), [1e200 if x[1] > 2 else 1 - x[0]]),

@@ -18,7 +18,7 @@ def noisy_bowl(seed, size=0.05):
     return fun
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_success_of_a_noisy_run_is_true(seed):
     result = meco.minimize(noisy_bowl(seed), [(-2, 3)] * 3, budget=120, seed=seed, noise=True)
     assert result.probability is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import METHODS, visited
+from searches import both, visited
 
 import meco
 from meco.core.engine import Task
@@ -18,7 +18,6 @@ from meco.tr.proposers.offspring import SHARE
 from meco.tr.region import PointSource
 
 BOX = [(-5.0, 5.0)] * 3
-both = pytest.mark.parametrize("method", METHODS)
 
 
 def planes(dim, n_ineq=20, n_eq=0):

@@ -48,7 +48,10 @@ def test_points_to_try_first_lead_the_design():
     assert_allclose(cobra.ask()[0, :2], given)
 
 
-@pytest.mark.parametrize(("name", "dim", "budget"), [("tilted", 5, 60), ("corner", 5, 60), ("ring", 5, 70)])
+@pytest.mark.parametrize(
+    ("name", "dim", "budget"),
+    [("corner", 5, 60), ("ring", 5, 70), pytest.param("tilted", 5, 60, marks=pytest.mark.slow)],
+)
 def test_smooth_problems_are_solved_in_a_few_dozen_evaluations(name, dim, budget):
     toy = get_problem(name, dim=dim)
     found = solve("COBRA", toy, budget=budget, seeds=[1])[0]
