@@ -32,9 +32,9 @@ class Unreliable:
         return (float(x @ x), [1.0 - x[0]]) if self.constrained else float(x @ x)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
-    budget=st.integers(1, 200),
+    budget=st.integers(1, 130),
     size=st.integers(4, 60),
     share=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     on_error=st.sampled_from(["penalize", "retry"]),
@@ -65,8 +65,8 @@ def test_library_methods_keep_the_budget_too(method, on_error):
         assert np.isfinite(result.x).all()
 
 
-@settings(max_examples=6, deadline=None)
-@given(budget=st.integers(1, 60), workers=st.integers(2, 4), share=st.sampled_from([0.0, 0.4]))
+@settings(max_examples=4, deadline=None)
+@given(budget=st.integers(1, 40), workers=st.integers(2, 4), share=st.sampled_from([0.0, 0.4]))
 def test_worker_processes_keep_the_budget(tmp_path_factory, budget, workers, share):
     mark = tmp_path_factory.mktemp("calls") / "calls"
     inner = Unreliable(share, 3)

@@ -20,7 +20,7 @@ BUDGETS = {
     "MeCO-TR": 31,
     "COBYQA": 31,
     "COBYLA": 31,
-    "Optuna-TPE": 21,
+    "Optuna-TPE": 15,
     "Optuna-GP": 14,
     "SCBO": 14,
 }  # a model for each evaluation, or a library that is slow to ask

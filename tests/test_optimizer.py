@@ -43,7 +43,7 @@ def solve_in_batches(search, draw, save=False):
     return search
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     method=st.sampled_from(["SHADE-FR", "SHADE", "MeCO-rand", "MA-ES", "C2oDE"]),

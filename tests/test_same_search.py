@@ -133,9 +133,9 @@ def test_on_what_looks_noisy_the_doors_agree_where_both_are_told_the_same():
         return np.array(points)
 
     def by_door(**said):
-        return asked(lambda: minimize(problem.raw, [(-2, 2)] * 2, method="TR", budget=150, seed=SEED, **said))
+        return asked(lambda: minimize(problem.raw, [(-2, 2)] * 2, method="TR", budget=120, seed=SEED, **said))
 
-    ours = asked(lambda: solve("TR", problem, 150, [SEED]))
+    ours = asked(lambda: solve("TR", problem, 120, [SEED]))
     told = {"noise": False, "tolerances": Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol)}
     assert_array_equal(by_door(**told), ours)
     assert (by_door() != ours).any()

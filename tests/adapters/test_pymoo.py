@@ -45,8 +45,8 @@ class Mixed(ElementwiseProblem):
 
 
 def test_minimize_reaches_the_known_optimum_within_the_evaluations():
-    found = minimize(G24(), MeCO(), ("n_eval", 150), seed=1)
-    assert found.algorithm.evaluator.n_eval == 150
+    found = minimize(G24(), MeCO(), ("n_eval", 100), seed=1)
+    assert found.algorithm.evaluator.n_eval == 100
     assert found.F[0] == pytest.approx(-5.508, abs=1e-3)
     assert found.CV[0] == 0.0
 
@@ -65,13 +65,13 @@ def test_a_run_that_ends_as_it_was_told_says_nothing(budget, termination):
 
 
 def test_the_same_seed_gives_the_same_answer():
-    first, again, other = (minimize(G6(), MeCO(), ("n_eval", 60), seed=s).algorithm.search for s in (1, 1, 2))
+    first, again, other = (minimize(G6(), MeCO(), ("n_eval", 30), seed=s).algorithm.search for s in (1, 1, 2))
     np.testing.assert_array_equal(first.result.evaluations.x, again.result.evaluations.x)
     assert not np.array_equal(first.result.evaluations.x, other.result.evaluations.x)
 
 
 def test_feasible_means_what_pymoo_means():
-    found = minimize(G3(n_var=3), MeCO(), ("n_eval", 120), seed=1)
+    found = minimize(G3(n_var=3), MeCO(), ("n_eval", 80), seed=1)
     assert abs(found.H[0]) <= 1e-4
     assert found.algorithm.search.result.feasible
 
@@ -119,7 +119,7 @@ def test_points_to_try_first_and_points_already_evaluated():
 
 def test_ask_and_tell_by_hand():
     problem, algorithm = G24(), MeCO()
-    algorithm.setup(problem, termination=("n_eval", 200), seed=1)
+    algorithm.setup(problem, termination=("n_eval", 80), seed=1)
     while algorithm.has_next():
         asked = algorithm.ask()
         algorithm.evaluator.eval(problem, asked)
@@ -128,13 +128,13 @@ def test_ask_and_tell_by_hand():
 
 
 def test_solve_takes_a_problem_of_pymoo():
-    runs = meco.solve(DEFAULT, G24(), budget=200, seeds=[1, 2])
+    runs = meco.solve(DEFAULT, G24(), budget=100, seeds=[1, 2])
     assert all(run.feasible and run.f == pytest.approx(-5.508, abs=0.01) for run in runs)
 
 
 def test_the_algorithm_and_solve_are_the_same_search():
-    found = minimize(G6(), MeCO(), ("n_eval", 80), seed=3)
-    np.testing.assert_array_equal(found.X, meco.solve(DEFAULT, G6(), budget=80, seeds=[2, 3])[1].x)
+    found = minimize(G6(), MeCO(), ("n_eval", 40), seed=3)
+    np.testing.assert_array_equal(found.X, meco.solve(DEFAULT, G6(), budget=40, seeds=[2, 3])[1].x)
 
 
 def test_a_converted_problem_gives_pymoos_values_for_any_leading_shape():

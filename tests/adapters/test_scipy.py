@@ -53,7 +53,7 @@ def test_the_linear_program():
     equal, value = np.array([[2.0, 8.0, 1.0, 0.0], [4.0, 4.0, 0.0, 1.0]]), np.array([60.0, 60.0])
     answer = optimize.linprog(c, below, most, equal, value, bounds=box)
     limits = [optimize.LinearConstraint(below, -np.inf, most), optimize.LinearConstraint(equal, value, value)]
-    found = solved(lambda x: c @ x, np.zeros(4), bounds=box, constraints=limits, options={"budget": 100})
+    found = solved(lambda x: c @ x, np.zeros(4), bounds=box, constraints=limits, options={"budget": 60})
     np.testing.assert_allclose(found.x, answer.x, atol=1e-3)
     assert found.fun == pytest.approx(answer.fun, rel=1e-3)
 

@@ -38,7 +38,7 @@ SCRIPT = f"""{GATED}
     from meco.bench.run.result_store import ResultStore
 
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
-    small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
+    small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=100, runs=4)
     workers = start_executor(sys.argv[1], 2)
     try:
         with ResultStore.open_campaign(sys.argv[2]) as store:

@@ -91,9 +91,9 @@ def test_a_figure_file_is_the_drawing_of_the_page_with_its_colours_inside(report
     assert set(drawn) <= set(re.findall(r'<path d="([^"]+)"', report.page.read_text(encoding="utf-8")))
 
 
-def test_figures_become_pdf_where_cairosvg_is_installed(folder):
+def test_figures_become_pdf_where_cairosvg_is_installed(report, folder):
     pytest.importorskip("cairosvg")
-    made = [path for path in write_campaign_report(folder).files if path.suffix == ".pdf"]
+    made = [path for path in report.files if path.suffix == ".pdf"]
     assert len(made) == len([path for path in (folder / "figures").iterdir() if path.suffix == ".svg"])
     assert all(path.read_bytes().startswith(b"%PDF") for path in made)
 

@@ -91,7 +91,7 @@ def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible
 def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
     pytest.importorskip("cma")
     problem = get_problem("tilted", 3)
-    found = solve(method, problem, 400, [1])[0]
+    found = solve(method, problem, 150, [1])[0]
     ev = Evaluation.of(*problem.raw(found.paper.snapshot.x), problem.ineq_tol, problem.eq_tol)
     assert found.paper.snapshot.feasible == bool(ev.feasible)
 

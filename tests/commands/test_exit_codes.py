@@ -29,7 +29,7 @@ CODES = {
     0: [
         f"solve good.py:fun {SOLVE}", f"solve good.py:fun {SOLVE} --json", "list methods", "export run", "data where",
         "resume run --quiet", "policy verify meco-10d", "policy list", f"bench --problem sphere --dim 2 {BENCH}",
-        "demo --budget 60 --output demo",
+        "demo --budget 30 --output demo",
     ],
     1: ["policy verify spoilt.safetensors", f"bench --problem sphere bad.py:bad --dim 2 {BENCH}"],
     2: [

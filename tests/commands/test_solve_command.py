@@ -275,7 +275,7 @@ def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, w
 
 
 def test_the_demo_writes_pictures_and_a_page(folder, capsys):
-    out = printed(capsys, "demo", "--method", "SHADE-FR", "--budget", "120", "--output", "shown", "--quiet")
+    out = printed(capsys, "demo", "--method", "SHADE-FR", "--budget", "60", "--output", "shown", "--quiet")
     assert "index.html" in out
     page = (folder / "shown" / "index.html").read_text()
     assert page.count("<svg xmlns") == 3
@@ -291,7 +291,7 @@ def test_where_tables_are_is_told(capsys):
 def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
     for missing in ("cairosvg", "scipy", "scipy.optimize", "rich"):
         monkeypatch.setitem(sys.modules, missing, None)
-    out = printed(capsys, "demo", "--budget", "70", "--output", "shown", "--quiet")
+    out = printed(capsys, "demo", "--budget", "40", "--output", "shown", "--quiet")
     assert out.count(f"{DEFAULT}: f =") == 2
     assert "pictures and page" in out
     assert "COBYQA" not in out

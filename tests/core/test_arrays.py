@@ -42,9 +42,9 @@ def test_running_sums_are_cumulative_and_know_their_own_row_only(xp, width):
 @pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
 def test_a_run_on_torch_does_not_notice_its_neighbours(method):
     problems = [meco.get_problem(name, 10) for name in MIXED]
-    together = meco.solve(method, problems, budget=300, seeds=range(len(MIXED)), xp=torch_xp)
+    together = meco.solve(method, problems, budget=150, seeds=range(len(MIXED)), xp=torch_xp)
     for seed, (problem, run) in enumerate(zip(problems, together)):
-        alone = meco.solve(method, problem, budget=300, seeds=[seed], xp=torch_xp)[0]
+        alone = meco.solve(method, problem, budget=150, seeds=[seed], xp=torch_xp)[0]
         assert_array_equal(run.x, alone.x, err_msg=problem.name)
         assert run.score == alone.score
 

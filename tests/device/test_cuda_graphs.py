@@ -130,7 +130,7 @@ def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budge
 
 @pytest.mark.parametrize("build", [pytest.param(TrustRegion, marks=pytest.mark.slow), make_tr_es])  # which has it all
 def test_a_replayed_model_search_is_the_search_as_written(recorded, build):
-    names = ["C01", "C01", "C02"]
+    names = ["C01", "C02"]
     assert_same(searched(build, 20, names=names, dim=2), from_buffers(build, 20, names=names, dim=2))
     assert sum(graph.replays for graph in recorded) > 10
 

@@ -169,7 +169,7 @@ def test_free_differences_compete_for_no_incumbent():
 
 
 def test_a_start_that_stops_improving_is_followed_by_larger_and_smaller_ones():
-    engine, evaluator = run(get_problem("tilted", 2), 12000, pop_size=10)
+    engine, evaluator = run(get_problem("tilted", 2), 8000, pop_size=10)
     sizes = np.unique(evaluator.results("", [1])[0].trace["offspring"])
     assert sizes[0] == 10
     assert 20 in sizes
@@ -179,7 +179,7 @@ def test_a_start_that_stops_improving_is_followed_by_larger_and_smaller_ones():
 
 def test_the_search_reaches_a_constrained_optimum():
     problem = get_problem("corner", 4)
-    result = solve("BP-epsMAg-ES", problem, budget=8000, seeds=[1])[0]
+    result = solve("BP-epsMAg-ES", problem, budget=5000, seeds=[1])[0]
     assert result.feasible
     assert_allclose(result.f, problem.best_known, rtol=0.01)
 

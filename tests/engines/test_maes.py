@@ -227,8 +227,8 @@ def test_a_converged_run_finds_the_second_valley_after_a_fresh_start():
         return np.where(far < 0.003, far - 1.0, near), [], []
 
     problem = Problem("two valleys", np.zeros(2), np.ones(2), 0, 0, formula)
-    short = solve("MA-ES", problem, budget=400, seeds=range(20))
-    long = solve("MA-ES", problem, budget=8000, seeds=range(20))
+    short = solve("MA-ES", problem, budget=400, seeds=range(10))
+    long = solve("MA-ES", problem, budget=6000, seeds=range(10))
     assert sum(r.f < 0 for r in long) > sum(r.f < 0 for r in short)
 
 

@@ -10,7 +10,7 @@ from meco.figures.run_figure import make_controls_figure
 
 
 def test_a_stroke_marks_every_restart():
-    result = minimize(lambda x: float(np.sum(np.abs(x))), [(-1.0, 1.0)] * 2, budget=150, seed=1)
+    result = minimize(lambda x: float(np.sum(np.abs(x))), [(-1.0, 1.0)] * 2, budget=100, seed=1)
     restarts = int(result.trace["restarts"][-1])
     assert restarts > 0
     figure = make_controls_figure(result)

@@ -87,7 +87,7 @@ def test_a_policy_decodes_its_actions_as_it_was_trained(tmp_path):
 
 
 @given(data=some.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_changed_byte_is_refused_or_harmless(whole, data):
     """Either DamagedFile, or the very weights that were saved."""
     content = bytearray(whole.read_bytes())
@@ -131,7 +131,7 @@ ENTRY = some.fixed_dictionaries(
 
 
 @given(header=some.dictionaries(some.sampled_from([*Weights._fields, "__metadata__"]), ENTRY | JSON) | JSON)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_header_is_refused(header):
     text = json.dumps(header).encode()
     content = len(text).to_bytes(8, "little") + text + bytes(64)

@@ -80,7 +80,7 @@ def test_a_search_that_has_no_units_evaluates_the_very_same_points(method):
     def visited(problem):
         asked = []
         seen = replace(problem, formula=lambda x: asked.append(np.array(x)) or problem.formula(x))
-        meco.solve(method, seen, budget=40, seeds=[42])
+        meco.solve(method, seen, budget=30, seeds=[42])
         return np.concatenate(asked, axis=1)
 
     for name in ("C06", "C09", "C24"):

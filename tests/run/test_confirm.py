@@ -39,7 +39,7 @@ def test_a_mean_lies_nearer_to_the_truth_than_the_least_of_many_values():
     bias = []
     for seed in range(4):
         fun = noisy(seed)
-        least = meco.minimize(fun, BOX, budget=80, seed=seed, tolerances=0.05, noise=False)
+        least = meco.minimize(fun, BOX, budget=60, seed=seed, tolerances=0.05, noise=False)
         bias.append([result.fun - result.x @ result.x for result in (least, meco.confirm(least, fun, 20))])
     assert np.mean(bias, axis=0)[0] < -0.12
     assert abs(np.mean(bias, axis=0)[1]) < 0.06

@@ -47,7 +47,7 @@ def pressure_vessel(x):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_welded_beam(method):
     fun, bounds = by_name("RC19")
-    result = meco.minimize(fun, bounds, method=method, budget=6000, seed=1)
+    result = meco.minimize(fun, bounds, method=method, budget=4000, seed=1)
     assert result.success
     assert_allclose(result.fun, 1.6702177263, rtol=0.01)
     assert result.fun >= 1.6702177
@@ -64,7 +64,7 @@ def test_the_three_bar_truss(method):
 @learned
 def test_a_pressure_vessel_with_plates_from_stock():
     plate, size = Variable(1, 99, integer=True), (10, 200)
-    best = meco.minimize(pressure_vessel, [plate, plate, size, size], budget=200, seed=1)
+    best = meco.minimize(pressure_vessel, [plate, plate, size, size], budget=120, seed=1)
     assert best.success
     assert_array_equal(best.x[:2], np.round(best.x[:2]))
     assert 6059.714 <= best.fun <= 6059.714 * 1.02
@@ -107,7 +107,7 @@ def test_the_learned_method_tells_what_its_policy_did():
     assert result.trace["eps"].shape == (*result.trace["nfev"].shape, 2)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_the_result_keeps_its_contract(data):
     dim = data.draw(st.integers(1, 5))

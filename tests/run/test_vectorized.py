@@ -44,7 +44,7 @@ def test_a_small_budget_is_spent_one_by_one_as_before():
 
 
 def test_a_batch_that_is_given_is_kept():
-    _, calls = count_calls(budget=400, workers=Workers(vectorized=True, batch=3))
+    _, calls = count_calls(budget=120, workers=Workers(vectorized=True, batch=3))
     assert sorted(set(calls))[:2] == [1, 3] or set(calls) >= {3}
 
 

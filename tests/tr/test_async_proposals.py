@@ -52,7 +52,7 @@ def told(budget, held_back):
 
 def test_a_new_start_has_no_floors_whatever_comes_late():
     restarts = strays = 0
-    for ticket, region, made, start in told(350, held_back=2):
+    for ticket, region, made, start in told(250, held_back=2):
         assert start == int(ticket.restart_index[0])
         if ticket.source == PointSource.RESTART:
             restarts += 1

@@ -28,9 +28,9 @@ def failing_beyond(limit):
 @pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])
 def test_a_run_does_not_notice_that_another_one_failed_first(method):
     problems = [failing_beyond(0.5), failing_beyond(0.35)]
-    together = meco.solve(method, problems, budget=40, seeds=[1, 2])
+    together = meco.solve(method, problems, budget=28, seeds=[1, 2])
     for alone, problem, seed in zip(together, problems, [1, 2]):
-        again = meco.solve(method, problem, budget=40, seeds=[seed])[0]
+        again = meco.solve(method, problem, budget=28, seeds=[seed])[0]
         assert_array_equal(alone.x, again.x)
         assert_array_equal(alone.trace["f"], again.trace["f"])
 

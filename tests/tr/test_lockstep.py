@@ -33,7 +33,7 @@ CASES = [*((name, 1) for name in PROBLEMS), ("holes", 4)]
     ],
 )
 def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
-    problem, budget = PROBLEMS[name], 110 if name == "impossible" else 40
+    problem, budget = PROBLEMS[name], 110 if name == "impossible" else 30
     together, engine = visited(method, problem, budget, seeds=[3, 4], batch=batch)
     for b in range(2):
         alone, _ = visited(method, problem, budget, seeds=[3 + b], batch=batch)

@@ -60,7 +60,7 @@ def test_a_bounded_variable_is_found_as_exactly_beside_one_that_goes_far():
 
 
 def test_restarts_are_within_a_length_of_the_best_point():
-    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=300)
+    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], budget=200)
     assert found.run.starts > 2
     restarts = np.flatnonzero(np.diff(found.trace["restarts"])) + 1
     at = found.trace["nfev"][restarts] - 1
@@ -68,7 +68,7 @@ def test_restarts_are_within_a_length_of_the_best_point():
 
 
 def test_the_evolution_strategy_searches_where_the_models_ended():
-    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], "TR-ES", 250)
+    found, asked = search(lambda x: ((x - 1e4) ** 2).sum(), [(-INF, INF)] * 2, [0.0, 0.0], "TR-ES", 160)
     born = asked[found.trace["nfev"][found.trace["source"] == 3] - 1]
     assert len(born) > 20
     assert np.abs(born - 1e4).max() < 100.0

@@ -11,7 +11,7 @@ from meco.learn.tr.quantile import Outcomes, quantile
 
 
 def play_episode(action, **options):
-    episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=100, **options)
+    episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=60, **options)
     s, done, rewards, states = episode.reset(), [False], [], []
     states.append(s)
     while not done[0]:
@@ -24,9 +24,9 @@ def play_episode(action, **options):
 def test_constants_from_outside_are_the_constants_of_the_method():
     episode, _, states = play_episode([[0.5, 0.3]] * 2)
     assert np.all(np.abs(states) <= 1.0)
-    assert episode.nfev.tolist() == [100, 100]
+    assert episode.nfev.tolist() == [60, 60]
     for here, there in zip(
-        episode.results(), meco.solve("MeCO-TR", "ring", 100, [1, 2], policy={"theta": 0.5, "share": 0.3})
+        episode.results(), meco.solve("MeCO-TR", "ring", 60, [1, 2], policy={"theta": 0.5, "share": 0.3})
     ):
         assert_array_equal(here.x, there.x)
         assert_array_equal(here.trace["share"][1:], there.trace["share"][1:])
