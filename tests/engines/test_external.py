@@ -1,5 +1,6 @@
 """Wrapped libraries: what they are told, when they start again, and what failures look like to them."""
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -201,8 +202,12 @@ def spread_quickly(name, n_obj, count, seed):
 
 
 def test_reference_directions_lie_on_the_simplex_and_are_kept_on_disk(tmp_path, monkeypatch):
+    from pymoo.util.ref_dirs import get_reference_directions
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     reference_directions.cache_clear()
+    few = partial(get_reference_directions, n_max_iter=20)  # of a thousand
+    monkeypatch.setattr("pymoo.util.ref_dirs.get_reference_directions", few)
     found = reference_directions(3, 4)
     monkeypatch.setattr("pymoo.util.ref_dirs.get_reference_directions", spread_quickly)
     assert found.shape == (4, 3)

@@ -41,7 +41,7 @@ def small_sets(monkeypatch):
     monkeypatch.setattr("meco.commands.challenge.QUICK_SIZE", SMALL)
 
     def few(name, size, first=1):
-        return [p for p in list_generated_set(name, size, first) if p.problem.dim == 2][:2]
+        return [p for p in list_generated_set(name, size, first) if p.problem.dim == 2][:1]
 
     monkeypatch.setattr("meco.commands.challenge.list_generated_set", few)
 

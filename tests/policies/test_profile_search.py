@@ -87,7 +87,7 @@ def test_features_do_not_depend_on_units_nor_on_the_array_library():
         problem = make_batch("valley-inside", [1], 2)[0]
         evaluator = Evaluator.on([problem], 40, 1, xp)
         engine = TrustRegion(Task.of(evaluator, Streams([1], xp)))
-        for _ in range(8):
+        for _ in range(5):
             x = engine.ask()
             ev = evaluator.evaluate(x)
             engine.tell(x, type(ev)(factor * ev.f, ev.g, ev.h, ev.failed, ev.feasible))

@@ -39,7 +39,7 @@ def test_methods_with_a_population_do_not_depend_on_workers():
     assert_array_equal(one.evaluations.x, two.evaluations.x)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 4, 8])
+@pytest.mark.parametrize("batch", [1, 8, *(pytest.param(batch, marks=pytest.mark.slow) for batch in (2, 4))])
 def test_batches_leave_a_minimum_of_f_that_violates_the_constraints(batch):
     """The search starts in the middle of the box, where f is least and has no slope."""
     result = meco.minimize(

@@ -54,7 +54,7 @@ def looked_at(method, group, count):
     [looked_at(method, group, count) for method in METHODS for group in range(len(GROUPS)) for count in (FEW, MANY)],
 )
 def test_faulty_problems_end_well(method, group, count):
-    shape, budget = GROUPS[group], 45 if count == MANY else 30
+    shape, budget = GROUPS[group], 45 if count == MANY else 24
     problems = [faulty(MANY * group + k, *shape) for k in range(count)]
     results = meco.solve(method, problems, budget, seeds=range(count))
     for problem, result in zip(problems, results):

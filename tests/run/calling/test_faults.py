@@ -68,7 +68,7 @@ class Faulty:
         return float(x @ x), [1.0 - x[0], x[1] - 2.0]
 
 
-@pytest.mark.parametrize("trials", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trials", [6, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS)
 def test_faulty_runs_end_with_a_point_inside_the_bounds(method, trials):
     rng = np.random.default_rng(METHODS.index(method))

@@ -106,7 +106,7 @@ def go_on_from_states(tmp_path, method, change, often, kills, budget):
     ("method", "change"), [*((m, "") for m in SAVED[1:]), *((m, c) for m in ("TR-ES", "SHADE") for c in CHANGES)]
 )  # TR-ES has all of TR
 def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, often):
-    budget = 36 if "TR" in method else 80  # some of the others tell three populations at a time
+    budget = 30 if "TR" in method else 80  # some of the others tell three populations at a time
     go_on_from_states(tmp_path, method, change, often, kills=1, budget=budget)
 
 
