@@ -15,9 +15,9 @@ from meco.testing import CHECKS, MethodContract, Subject, check_method
 BUDGETS = {
     "COBRA": 19,
     "SACOBRA": 19,
-    "TR": 31,
-    "TR-ES": 31,
-    "MeCO-TR": 31,
+    "TR": 25,
+    "TR-ES": 25,
+    "MeCO-TR": 25,
     "COBYQA": 31,
     "COBYLA": 31,
     "Optuna-TPE": 15,

@@ -118,8 +118,15 @@ def assert_same(one, other):
     assert_array_equal(engine.task.rng.uniform(3).cpu(), its.task.rng.uniform(3).cpu())
 
 
-@pytest.mark.parametrize(("rule", "budget"), [*((rule, 240) for rule in REPLAYED), (StaticPenalty(), 250)], ids=repr)
-@pytest.mark.parametrize("build", [MaEs, Shade])  # 240: the last generation is whole; 250: it is cut
+@pytest.mark.parametrize(
+    ("build", "rule", "budget"),
+    [
+        *((build, StaticPenalty(), budget) for build in (MaEs, Shade) for budget in (240, 250)),
+        *((Shade, rule, 240) for rule in REPLAYED[1:]),
+        *(pytest.param(MaEs, rule, 240, marks=pytest.mark.slow) for rule in REPLAYED[1:]),
+    ],
+    ids=repr,
+)  # 240: the last generation is whole; 250: it is cut
 def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budget):
     def made(task):
         return build(task, rule=rule, pop_size=12)
