@@ -45,7 +45,7 @@ def test_an_engine_is_added_as_the_page_says(tmp_path):
     (tmp_path / "page.py").write_text("\n".join(script))
     assert "Compass on C01" in typed(["page.py"], tmp_path)
     lines = [line for language, _, text in blocks("add-an-engine.md") if language == "sh" for line in text.splitlines()]
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
         assert typed(["-m", *line.split()], tmp_path)
 

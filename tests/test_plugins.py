@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.bench.plan.contender import split_name_and_options
+from meco.bench.plan.contender import Contender, split_name_and_options
 from meco.cli import main
 from meco.core.registry import Registry
 from meco.engines.de.shade import Shade
@@ -255,6 +255,86 @@ def test_policies_of_files_and_constants_are_compared(folder, capsys):
     (folder / "saw.py").write_text(SAW.replace("0.5", "0.1"))
     assert main([*bench, "--executor", "serial", "--out", "out", "--quiet"]) == 0
     assert "6 of 6 runs" in capsys.readouterr().out
+
+
+LARGEST = """
+from dataclasses import dataclass
+from meco.rules import Key, Rule
+
+
+@dataclass(frozen=True)
+class Largest(Rule):
+    weight: float = 1.0
+
+    def values(self, ev, state):
+        return Key(self.weight * ev.c.max(axis=-1), ev.f)
+
+
+@dataclass(frozen=True)
+class Weighted(Largest):
+    weight: float
+
+    def __init__(self, weight): ...
+
+
+class Empty(Rule): ...
+
+
+made, number = Largest(2.0), 3
+"""
+
+
+def test_a_rule_is_given_as_object_class_or_by_file(folder):
+    (folder / "largest.py").write_text(LARGEST)
+    found = {}
+    exec(compile(LARGEST, "largest.py", "exec"), found)
+    given = (found["Largest"](), found["Largest"], "largest.py:Largest", "largest.py:made")
+    first, *others = (meco.solve("SHADE", "ring", 200, [1], rule=rule)[0] for rule in given)
+    for other in others:
+        assert_array_equal(other.x, first.x)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (3, "rule must be a name that `meco list rules` shows, file.py:Name, or a class or an object of"),
+        ("largest.py:number", "rule must be a name"),
+        ("largest.py:Weighted", r"Weighted\(\) makes no rule: .*'weight'"),
+        ("largest.py:Empty", r"Empty\(\) makes no rule: .*values"),
+        ("largest.py:Largets", "did you mean 'Largest'"),
+    ],
+)
+def test_what_is_no_rule_is_refused(folder, rule, words):
+    (folder / "largest.py").write_text(LARGEST)
+    with pytest.raises((InvalidInput, UnknownName), match=words):
+        meco.solve("SHADE", "ring", 60, [1], rule=rule)
+
+
+def test_an_edited_rule_makes_new_runs(folder, capsys):
+    (folder / "largest.py").write_text(LARGEST)
+    names = ["SHADE:rule=largest.py:made", "MeCO-rand:engine=largest.py:engine"]
+    (folder / "largest.py").write_text(f"{LARGEST}\nfrom meco.engines.de.shade import Shade as engine\n")
+    before = [Contender.parse(name).options for name in names]
+    (folder / "largest.py").write_text((folder / "largest.py").read_text().replace("Largest(2.0)", "Largest(0.0)"))
+    after = [Contender.parse(name).options for name in names]
+    assert all(old != new for old, new in zip(before, after))
+    assert [Contender.parse(name).label for name in names] == names
+
+
+def test_an_edited_module_beside_a_rule_makes_new_runs(folder, capsys):
+    (folder / "weights_beside.py").write_text("WEIGHT = 1.0\n")
+    (folder / "largest.py").write_text(LARGEST + "from weights_beside import WEIGHT\nheavy = Largest(WEIGHT)\n")
+    before = Contender.parse("SHADE:rule=largest.py:heavy").options
+    (folder / "weights_beside.py").write_text("WEIGHT = 20.0\n")
+    assert Contender.parse("SHADE:rule=largest.py:heavy").options != before
+
+
+def test_a_comparison_names_what_is_missing_as_it_was_given(folder, capsys):
+    given = ["SHADE", "SHADE:pop_size=2", "SHADE:pop_size=3", "SHADE:rule=nobody"]
+    bench = ["bench", "--problem", "tilted", "--methods", *given, "--runs", "1", "--budget", "60", "--no-report"]
+    assert main([*bench, "--executor", "serial", "--out", "out", "--quiet"]) == 1
+    said = [line.strip().partition(": ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said[said.index("missing:") + 1 :] == given[1:]
 
 
 def test_a_folder_with_an_equals_sign_is_no_option():

@@ -197,11 +197,16 @@ METHODS: Registry[MethodRecord] = Registry(
     accept=as_method_record,
 )  # fmt: skip
 
+NAMED_OPTIONS: dict[str, Registry[Any]] = {
+    "engine": ENGINES,
+    "rule": RULES,
+}  # or "file.py:Name"
+
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
     """The engine of a method; UnknownOption or InvalidInput for an option that it does not have or cannot use."""
     record = METHODS[method]
-    for key, known in (("engine", ENGINES), ("rule", RULES)):
+    for key, known in NAMED_OPTIONS.items():
         if key in options:
             options[key] = known.find(options[key])
     accepted = record.accepted_options()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,14 @@ def test_list_shows_methods_problems_and_suites(capsys):
     assert set(json.loads(capsys.readouterr().out)["methods"]) == set(METHODS)
 
 
+def test_list_shows_rules_and_the_page_of_methods_names_them(capsys):
+    assert main(["list", "rules", "--json"]) == 0
+    rules = json.loads(capsys.readouterr().out)["rules"]
+    page = (Path(__file__).parents[2] / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
+    assert all(rules.values())
+    assert all(f"`{name}`" in page for name in rules)
+
+
 def test_list_shows_generated_families_by_set(capsys):
     assert main(["list", "generated"]) == 0
     assert "G-bowl-linear-0001" in capsys.readouterr().out
@@ -51,6 +60,7 @@ def test_list_shows_generated_families_by_set(capsys):
     ("arguments", "words"),
     [
         (["list", "metods"], "did you mean 'methods'"),
+        (["list", "policies"], "policies are listed by meco policy list"),
         (["solve", "C99"], "no problem named 'C99'"),
         (["solve", "C01", "--method", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
         (["solve", "C01", "--instance", "papre"], "did you mean 'paper'"),

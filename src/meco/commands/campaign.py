@@ -86,7 +86,7 @@ def _print_summary(summary: Summary, folder: str) -> None:
     print("missing:", file=sys.stderr)
     lacking: dict[str, set[str]] = {}
     for run, reason in summary.failures.items():
-        lacking.setdefault(f"{run.method}: {reason}", set()).add(run.case.problem)
+        lacking.setdefault(f"{summary.labels[run]}: {reason}", set()).add(run.case.problem)
     for reason, problems in lacking.items():
         print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
 

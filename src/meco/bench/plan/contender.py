@@ -11,7 +11,7 @@ from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
-from meco.methods import METHODS
+from meco.methods import METHODS, NAMED_OPTIONS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.policies.resolve import OWN_POLICIES
 from meco.tr.steered import DEFAULT_SEARCH_POLICY
@@ -50,7 +50,7 @@ class Contender:
     def parse(cls, text: str) -> Contender:
         """A contender as the command line spells it: SHADE, MeCO:policy=meco-10d,pop_size=30, MeCO:policy=mine.py:Name.
 
-        A policy of a file is loaded, which executes it.
+        A policy, rule or engine of a file is loaded, which executes it.
         An unknown method or an option without "=" is an error; whether the method knows an option is not asked.
         """
         name, rest = split_name_and_options(text)
@@ -60,8 +60,9 @@ class Contender:
             if not equals:
                 raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
             options[key.strip()] = _parse_value(value.strip())
-        if isinstance(options.get("policy"), str) and names_a_file(options["policy"]):
-            options["policy"] = OWN_POLICIES.resolve(options["policy"])  # with its folder, and the digest of the file
+        for key, known in {**NAMED_OPTIONS, "policy": OWN_POLICIES}.items():
+            if isinstance(options.get(key), str) and names_a_file(options[key]):
+                options[key] = known.resolve(options[key])  # with its folder, and the digest of the file
         return cls.from_method(METHODS.resolve(name), rest, **options)
 
     @classmethod

@@ -44,6 +44,7 @@ class Summary:
     wanted: int
     failures: dict[Run, str] = field(default_factory=dict)  # what could not be run, and why
     seconds: float = 0.0
+    labels: dict[Run, str] = field(default_factory=dict)  # what the contenders of wanted runs are called
 
 
 def run_campaign(
@@ -54,7 +55,8 @@ def run_campaign(
     The experiments and this session are noted in the store too. Runs that fail are in the summary and the store.
     """
     experiments = [pin_versions(e) for e in experiments]
-    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
+    labels = {run: contender.label for e in experiments for contender, run in e.wanted_runs()}
+    wanted = list(labels)
     files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.read_runs()
     missing = [run for run in wanted if run not in there]
@@ -72,9 +74,8 @@ def run_campaign(
         progress.show(last=True)
         if tasks:
             store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
-    return Summary(
-        len(store.read_runs().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
-    )
+    done, seconds = len(store.read_runs().intersection(wanted)), time.monotonic() - campaign.begin
+    return Summary(done, len(wanted), campaign.failures, seconds, labels)
 
 
 class _Campaign:
