@@ -1,9 +1,9 @@
-"""Say that a policy still steers an engine that has changed since its training, and why.
+"""Say that a policy still steers an engine that has changed since its training, and what has changed.
 
-    python tools/stamp_policy.py meco-tr "steps of whole-number variables (one train family of fifteen)"
+    python tools/stamp_policy.py meco-tr "the models and steps of TR have changed" trained_version=0.2.0
 
-The policy keeps its weights. Its record names the engine's present digest, the one it was trained with, and what has
-changed: for changes that leave nearly all searches it learnt from bit for bit as they were, until the next training.
+The policy keeps its weights, and its record the engine and the version that it was trained with; it names beside them
+the present engine and what has changed. Until the next training: `meco policy show` says all of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from meco.learn.engine_digest import engine_digest
+from meco.policies.engine_stamp import read_engine_stamp, stamp_record
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 from meco.policies.store import policy_path
 
@@ -23,10 +24,10 @@ def main() -> None:
     path = policy_path(name) if not name.endswith(SUFFIX) else Path(name)
     policy = read_policy(path)
     known = {key: value for key, value in policy.metadata.items() if key not in MADE_ANEW}
-    known |= {"engine": engine_digest(), "trained_with": known.get("trained_with", known["engine"]), "since": reason}
-    known |= dict(text.split("=", 1) for text in changes)
+    known = stamp_record(known, engine_digest(), reason) | dict(text.split("=", 1) for text in changes)
     save_policy(path, policy.weights, known)
-    print(f"{path}: {known['engine'][:12]}, trained with {known['trained_with'][:12]}")
+    for name, text in read_engine_stamp(known).describe(engine_digest()).items():
+        print(f"{name}: {text}")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,10 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.files.safetensors import pack_tensors, parse_tensors
+from meco.learn.engine_digest import engine_digest
 from meco.policies import policy_file
 from meco.policies import store as policy_store
+from meco.policies.engine_stamp import read_engine_stamp, stamp_record
 from meco.policies.network import Weights, draw_weights
 from meco.policies.paper.methods import make_meco
 from meco.policies.store import load_policy, policy_names, save_policy
@@ -267,6 +269,37 @@ def test_the_command_lists_shows_and_verifies(shelf, capsys):
     assert "meco-30d.safetensors: its training record lacks command" in capsys.readouterr().out
     assert main(["policy", "show", "meco-11d"]) == 2
     assert "did you mean 'meco-10d'?" in capsys.readouterr().err
+
+
+TRAINED, PRESENT = "a" * 64, engine_digest()
+STAMPED = {"engine": TRAINED, "stamped_for": PRESENT, "since": "steps changed", "versions": {"meco": "0.2.0"}}
+OLD = {"engine": PRESENT, "trained_with": TRAINED, "since": "steps changed", "trained_version": "0.2.0"}
+
+
+@pytest.mark.parametrize("record", [STAMPED, OLD])
+def test_show_tells_the_engine_of_the_training_from_the_one_it_was_stamped_for(shelf, capsys, record):
+    save_policy(shelf / "stamped.safetensors", NETWORK, {**RECORD, **record})
+    assert main(["policy", "show", "stamped"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"trained with     engine {'a' * 12} of meco 0.2.0" in lines
+    words = "not trained anew; since the training: steps changed"
+    assert f"stamped for      engine {PRESENT[:12]}, {words}" in lines
+    assert f"engine here      {PRESENT[:12]}, the one that it was stamped for" in lines
+    assert any(line.startswith("command ") and "(of meco 0.2.0; this is" in line for line in lines)
+
+
+@pytest.mark.parametrize("record", [STAMPED, OLD, {"engine": TRAINED, "versions": {"meco": "0.2.0"}}])
+def test_a_stamp_keeps_the_engine_of_the_training(record):
+    made = read_engine_stamp(stamp_record(record, "c" * 64, "more"))
+    assert made == (TRAINED, "c" * 64, "more", "0.2.0")
+
+
+def test_a_policy_trained_by_an_installed_package_is_whole_by_its_version(shelf, capsys):
+    record = {**RECORD, "seed": 0, "commit": None, "log_digest": "0", "versions": {"meco": "0.3.0"}}
+    save_policy(shelf / "mine.safetensors", NETWORK, record)
+    assert policy_store.verify_policy("mine") == []
+    save_policy(shelf / "mine.safetensors", NETWORK, {**record, "versions": {}})
+    assert "lacks commit" in policy_store.verify_policy("mine")[0]
 
 
 def test_the_columns_of_the_list_hold_long_entries(shelf, capsys):

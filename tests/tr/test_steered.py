@@ -13,6 +13,7 @@ from meco.core.streams import Streams
 from meco.errors import InvalidInput, UnknownName
 from meco.learn.engine_digest import engine_digest
 from meco.policies import load_policy, policy_names, save_policy
+from meco.policies.engine_stamp import read_engine_stamp
 from meco.policies.network import NetworkShape, Weights, draw_weights
 from meco.policies.policy import Choosing, Correcting, Greedy
 from meco.tr.steered import correcting_shape, steered_search
@@ -95,12 +96,11 @@ def test_results_and_run_folders_name_the_policy(own, tmp_path):
 
 def test_policies_name_the_engine_that_they_steer_and_what_has_changed_since_their_training():
     """An engine that has changed asks for a new training; until then the record says what it was trained with."""
-    told, present = {name: load_policy(name).metadata for name in policy_names()}, engine_digest()
-    assert {name for name, record in told.items() if record.get("engine") not in (None, present)} == set()
-    stamped = [
-        record for record in told.values() if record.get("trained_with", record.get("engine")) != record.get("engine")
-    ]
-    assert all(record["since"] for record in stamped)
+    told = [read_engine_stamp(load_policy(name).metadata) for name in policy_names()]
+    stamps = [stamp for stamp in told if stamp is not None]
+    assert stamps
+    assert {stamp.stamped_for for stamp in stamps} == {engine_digest()}
+    assert all(stamp.since for stamp in stamps if stamp.trained_with != stamp.stamped_for)
 
 
 def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,10 @@ from meco.files.schema import LARGEST_JSON_BYTES
 from meco.policies.policy import NetworkPolicy
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 
-__all__ = ["LOG_SUFFIX", "SUFFIX", "load_policy", "policy_names", "policy_path", "save_policy", "verify_policy"]
+__all__ = [
+    "LOG_SUFFIX", "SUFFIX", "load_policy", "policy_names", "policy_path", "save_policy", "training_entry",
+    "verify_policy",
+]  # fmt: skip
 
 PACKAGE_FOLDER = Path(__file__).parent / "weights"
 REPOSITORY = Path(__file__).parents[3]  # of the repository, where the package runs from one
@@ -87,6 +90,14 @@ def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
     return read_policy(policy_path(name_or_path))
 
 
+def training_entry(metadata: Mapping[str, Any], entry: str) -> Any:
+    """An entry of a training's record, None without it; an installed package has its version in place of a commit."""
+    found, versions = metadata.get(entry), metadata.get("versions")
+    if found is None and entry == "commit" and isinstance(versions, Mapping) and "meco" in versions:
+        return f"meco {versions['meco']}"
+    return found
+
+
 def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
     """What is wrong with a policy, [] if all is well: the file, its metadata, the log of its training if found.
 
@@ -97,7 +108,11 @@ def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
         metadata = load_policy(path).metadata
     except DamagedFile as error:
         return [str(error)]
-    wrong = [f"{path}: its training record lacks {entry}" for entry in TRAINING_ENTRIES if metadata.get(entry) is None]
+    wrong = [
+        f"{path}: its training record lacks {entry}"
+        for entry in TRAINING_ENTRIES
+        if training_entry(metadata, entry) is None
+    ]
     log = next(
         (p for folder in (path.parent, *policy_folders()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None
     )

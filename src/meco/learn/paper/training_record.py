@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meco import __version__
 from meco.errors import DamagedFile
 from meco.figures.training_figure import make_training_figure
 from meco.files.atomic import write_bytes
@@ -44,6 +45,7 @@ def write_policy_and_log(
         "training": settings,
         **({"chosen_among": dict(losses)} if losses else {}),
         "versions": {
+            "meco": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "torch": _installed_version("torch"),

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from meco import __version__
 from meco.core.process_pool import process_map
 from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
@@ -227,7 +228,7 @@ class ProfileTraining:
             "suite": "generated",
             "dim": sorted({dim for dim, _ in read_layout(self.config.layout)}),
             "commit": source_commit(),
-            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            "versions": {"meco": __version__, "python": platform.python_version(), "numpy": np.__version__},
         }
 
 
