@@ -47,6 +47,14 @@ number, text = 3, str
 
 def wide(dim=4):
     return Problem("wide", -np.ones(dim), np.ones(dim), 0, 0, lambda x: ((x**2).sum(axis=-1), [], []))
+
+
+def any_size(dim):
+    return wide(dim)
+
+
+def broken(dim):
+    raise RuntimeError("no licence")
 """
 POINTS = """
 [meco.methods]
@@ -58,6 +66,8 @@ SHADE = mine:record
 [meco.problems]
 bowl = mine:bowl
 wide = mine:wide
+any-size = mine:any_size
+broken = mine:broken
 odd = mine:number
 text = mine:text
 """
@@ -118,6 +128,29 @@ def test_an_installed_package_adds_problems(installed):
     assert errors[1] == "the plug-in text must give a meco.Problem; it gives str"
     assert "problem 'odd' of mine-meco (mine:number) cannot be used" in done.stderr
     assert "did you mean 'bowl'" in errors[2]
+
+
+def test_a_plug_in_that_makes_problems_of_any_size_has_ten_variables_unless_told(installed):
+    done = fresh(
+        "import meco\n"
+        "from meco.bench.plan.comparison import make_comparison\n"
+        "from meco.cli import main\n"
+        "print(meco.get_problem('any-size').dim, meco.get_problem('any-size', 3).dim)\n"
+        "print([case.dim for case in make_comparison(problems=['any-size', 'bowl'], methods=['SHADE']).cases()])\n"
+        "sys.exit(main(['solve', 'any-size', '--method', 'SHADE', '--budget', '60', '--quiet']))",
+        installed,
+    )
+    assert done.stdout.splitlines()[:2] == ["10 3", "[10, 2]"]
+
+
+def test_what_a_plug_in_raises_is_said_in_words(installed):
+    done = fresh(
+        "from meco.cli import main\n"
+        "for name in ('broken', 'text'): print(main(['solve', name, '--method', 'SHADE', '--budget', '60']))",
+        installed,
+    )
+    assert done.stdout.split() == ["2", "2"]
+    assert "called with D = 10 it raises RuntimeError: no licence" in done.stderr
 
 
 def test_a_method_in_a_file_is_solved_and_compared_in_other_processes(folder, capsys):
