@@ -68,6 +68,28 @@ def test_episodes_too_short_to_learn_from_are_named_before_the_training(tmp_path
     assert (note in capsys.readouterr().err) == said
 
 
+def test_a_policy_of_another_training_is_not_overwritten(tmp_path, capsys):
+    words = ["train", "--suite", "toy", "--problem", "ring", "--dim", "2", "--epochs", "1", "--set", "pop_size=5"]
+    words += ["--out", str(tmp_path), "--quiet"]
+    path = tmp_path / "toy-2d.safetensors"
+    assert main(words) == 0
+    first = path.read_bytes()
+    assert main(words) == 0  # the very same training may be made again
+    capsys.readouterr()
+    for more, told in (["--seeds", "2"], "seed 1 there, 2 here"), (["--set", "budget=90"], "budget"):
+        for resume in ([], ["--resume"]):
+            assert main([*words, *more, *resume]) == 2
+            said = capsys.readouterr().err
+            assert told in said
+            assert f"{path} is the policy of another training" in said
+            assert "give another --name or --out, or remove it" in said
+    assert path.read_bytes() == first
+    assert main([*words, "--seeds", "2", "--name", "second"]) == 0
+    path.write_bytes(b"mine")
+    assert main(words) == 2
+    assert "is no policy that can be read, and is not overwritten" in capsys.readouterr().err
+
+
 OWN = """
 import meco
 
@@ -102,6 +124,9 @@ def test_the_command_trains_on_problems_of_a_file(tmp_path, capsys, monkeypatch)
     assert main([*words, "--resume"]) == 0
     assert capsys.readouterr().out == ""  # nothing was left to do
     mine.write_text(OWN + "# edited\n")
+    assert main([*words, "--resume"]) == 2
+    assert "is the policy of another training (problems " in capsys.readouterr().err
+    (tmp_path / "mine-3d.safetensors").unlink()
     assert main([*words, "--resume"]) == 0
     assert capsys.readouterr().out.split() == [f"{tmp_path}/mine-3d.safetensors"]  # another version, another training
 
@@ -145,7 +170,10 @@ def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys
     assert losses[str(known["seed"])] == min(losses.values())
     assert main([*words, "--resume"]) == 0
     assert capsys.readouterr().out == ""  # the choice is made
-    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 0  # another choice: all candidates count
+    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 2  # another choice: all candidates count
+    assert "another choice of seeds" in capsys.readouterr().err
+    (tmp_path / "best.safetensors").unlink()
+    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 0
     assert sorted(load_policy(tmp_path / "best.safetensors").metadata["chosen_among"]) == ["1", "2", "4"]
 
 

@@ -94,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         for note in dict.fromkeys(filter(None, map(warn_of_short_episodes, configs))):
             print(f"meco: {note}", file=sys.stderr)
+    _refuse_to_overwrite(configs, args.out, select=args.select)
     args.out.mkdir(parents=True, exist_ok=True)
     from meco.learn.paper.trainer import lockstep_groups
 
@@ -255,19 +256,44 @@ def words_of_policy(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _find_pending(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> list[TrainingConfig]:
-    """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
+def _group_by_policy(configs: Sequence[TrainingConfig], *, select: bool) -> dict[str, list[TrainingConfig]]:
+    """The trainings by the name under which their policy is kept; candidates of one choice have one name."""
     from meco.learn.paper.selection import name_without_seed
-
-    def name_of(config: TrainingConfig) -> str:
-        """The name under which its policy is kept."""
-        return name_without_seed(config) if select else config.name
 
     together: dict[str, list[TrainingConfig]] = {}
     for config in configs:
-        together.setdefault(name_of(config), []).append(config)
-    done = {name for name, some in together.items() if _is_done(folder, name, some, select=select)}
-    return [c for c in configs if name_of(c) not in done]  # in the old order, which a checkpoint keeps
+        together.setdefault(name_without_seed(config) if select else config.name, []).append(config)
+    return together
+
+
+def _find_pending(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> list[TrainingConfig]:
+    """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
+    together = _group_by_policy(configs, select=select)
+    done = [some for name, some in together.items() if _is_done(folder, name, some, select=select)]
+    return [c for c in configs if not any(c in some for some in done)]  # in the old order, which a checkpoint keeps
+
+
+def _refuse_to_overwrite(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> None:
+    """InvalidInput where the folder has a policy of a name that is wanted, of another training or that is not ours."""
+    for name, some in _group_by_policy(configs, select=select).items():
+        path = folder / (name + SUFFIX)
+        if path.exists() and not _is_done(folder, name, some, select=select):
+            way_out = "give another --name or --out, or remove it"
+            raise InvalidInput(f"{path} is {_describe_other(path, some[0])}, and is not overwritten: {way_out}")
+
+
+def _describe_other(path: Path, wanted: TrainingConfig) -> str:
+    """What a policy file is instead of the policy of this training: the first settings in which they differ."""
+    try:
+        there = load_policy(path).metadata.get("training")
+    except MecoError:
+        return "no policy that can be read"
+    here = wanted.as_dict()
+    if not isinstance(there, dict):
+        return "a policy that was made otherwise"
+    names = [k for k in {**here, **there} if k != "name" and there.get(k) != here.get(k)]
+    told = "; ".join(f"{k} {there.get(k)!s:.60} there, {here.get(k)!s:.60} here" for k in names[:3])
+    return f"the policy of another training ({told or 'another choice of seeds'})"
 
 
 def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], *, select: bool) -> bool:
