@@ -34,9 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run what the folder lacks of the experiments of a name, and write their report unless --no-report.
 
-    The exit code is 0 where every run is there, 1 where some failed, and 128 + n after signal n, which leaves no
-    report. With --estimate it only prints what that would cost, and gives 0. Contenders whose policies are not
-    installed are left out and named; MissingData where none is left.
+    The exit code is 0 where every run is there, 1 where some failed or were left out, and 128 + n after signal n, which
+    leaves no report. With --estimate it only prints what that would cost, and gives 0. Contenders whose policies are
+    not installed are left out and named, here and in the report; MissingData where none is left.
     """
     from meco.bench.plan.experiments import find_experiments, match_methods
     from meco.bench.plan.revise import adjust_experiment, without_missing_policies
@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     if not chosen:
         raise MissingData("nothing is left to run")
     folder = args.out or str(Path("runs") / args.experiment)
-    return _print_estimate(chosen, folder, args) if args.estimate else run_and_report(chosen, folder, args)
+    if args.estimate:
+        return _print_estimate(chosen, folder, args)
+    return run_and_report(chosen, folder, args) or int(any(said for _, said in there))
 
 
 def _print_estimate(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:

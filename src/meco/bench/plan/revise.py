@@ -15,6 +15,7 @@ from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
 PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
+LEFT_OUT = "left out"  # marks a note of a report that names contenders without their policies
 
 
 def pin_versions(experiment: Experiment) -> Experiment:
@@ -102,7 +103,8 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
 def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     """The experiment without contenders whose policies are not installed, and a line that says so and the way out.
 
-    The same experiment and "" where none is missing. Policies are read from their files to find out.
+    The line is a note of its report, too. The same experiment and "" where none is missing. Policies are read from
+    their files to find out.
     """
     lost: dict[str, int] = {}
     missing_names: set[str] = set()
@@ -114,11 +116,17 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
         return experiment, ""
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
     said = (
-        f"{experiment.name}: left out {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
+        f"{experiment.name}: {LEFT_OUT} {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
         "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
         f"{_compose_training_command(missing_names)}"
     )
-    return replace(experiment, contenders=kept), said
+    report = replace(experiment.report, notes=(*experiment.report.notes, said))
+    return replace(experiment, contenders=kept, report=report), said
+
+
+def list_left_out(experiment: Experiment) -> list[str]:
+    """The notes of an experiment as it was run that say which contenders had no policies; [] where all had them."""
+    return [note for note in experiment.report.notes if note.startswith(f"{experiment.name}: {LEFT_OUT}")]
 
 
 def _list_policy_files(contender: Contender, experiment: Experiment) -> set[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiments import EXPERIMENTS
+from meco.bench.plan.revise import list_left_out
 from meco.bench.report import (
     choice,
     curves,
@@ -121,6 +122,7 @@ def list_known_experiments(results: StoreContents) -> list[Experiment]:
             stored = replace(
                 fresh, contenders=tuple(ordered), problems=stored.problems, dims=stored.dims, runs=stored.runs,
                 pins=stored.pins, instance=stored.instance, budget=stored.budget,
+                report=replace(fresh.report, notes=(*fresh.report.notes, *list_left_out(stored))),
             )  # fmt: skip
         found.append(stored)
     place = {name: i for i, name in enumerate(EXPERIMENTS)}

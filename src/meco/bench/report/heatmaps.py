@@ -80,10 +80,10 @@ def make_feasibility_figure(results: RunArrays) -> Figure:
     return Figure(item_name(results, "feasibility"), f"Feasible runs{dim_text(results)}", [panel], caption, (), numbers)
 
 
-def make_action_figure(results: RunArrays) -> Figure:
+def make_action_figure(results: RunArrays) -> Figure | None:
     """Which actions are chosen over the run: shares of the eleven actions, and the mean.
 
-    A panel for each contender and problem that stored actions; none without a policy.
+    A panel for each contender and problem that stored actions; None where no run was steered by a policy.
     """
     panels, rows = [], []
     for m, label in enumerate(results.labels):
@@ -107,6 +107,8 @@ def make_action_figure(results: RunArrays) -> Figure:
             rows.append([Cell(title, title), *(Cell(format_fixed(mean, 3), mean) for mean in thirds)])
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))
+    if not panels:
+        return None
     caption = "Darker: more of the runs chose the action in that generation. The line is the mean over runs."
     columns = [Column("Problem", head=True), *(Column(f"{part} third") for part in ("first", "middle", "last"))]
     numbers = Table(item_name(results, "actions"), "Mean action in each third of the generations", columns, rows)
