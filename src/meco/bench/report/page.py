@@ -109,10 +109,11 @@ def _overview_section(overview: Overview, results: StoreContents) -> str:
 def _platform_note(results: StoreContents) -> str:
     """On what the results were made, in a line: a search may take another way where the last bits differ."""
     made = {record.platform for record in results.runs.values()}
+    known = [results.platforms.get(each, {}) for each in made]
     if made == {""}:
         said = "On which platform each run was made was not recorded."
-    elif len(made) == 1:
-        facts = results.platforms.get(next(iter(made)), {})
+    elif len({facts.get("arithmetic") for facts in known}) == 1:
+        facts = dict(set.intersection(*(set(each.items()) for each in known)))  # unused packages may differ
         names = {"numpy": "NumPy", "scipy": "SciPy", "OPENBLAS_CORETYPE": "OpenBLAS kernel"}
         told = ", ".join(f"{text} {facts[key]}" for key, text in names.items() if key in facts)
         said = f"All runs were made on one platform: {told}."
