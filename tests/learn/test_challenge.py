@@ -1,6 +1,7 @@
 """The protocol for learned optimizers: agents of every kind, what they see, how they are judged, episodes on disk."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from meco.learn.challenge.judging import (
     list_generated_set,
     make_controls,
 )
+from meco.learn.challenge.judging_progress import JudgingProgress
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.challenge.observation import Observation, constraint_tokens, point_tokens
 from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.learn.tr.episode import TrustRegionEpisode
 from meco.policies.policy import ConstantControls
+from meco.problems.suite import get_problem
 from meco.tr.steered import SEARCH_FEATURES  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
@@ -101,10 +104,70 @@ def test_a_pipe_that_talks_nonsense_is_named():
         PipeAgent(["no-such-program-anywhere"])
 
 
-@pytest.mark.parametrize("bad", [[[0.5, np.nan]], [0.5], [[0.1, 0.2, 0.3]]])
+@pytest.mark.parametrize("bad", [[[0.5, np.nan]], [0.5], [[0.1, 0.2, 0.3]], [["x", 0.1]], [None]])
 def test_actions_that_cannot_be_are_refused(bad):
     with pytest.raises(InvalidInput, match="theta and share"):
         check_actions(bad, 1)
+
+
+def test_actions_out_of_range_are_refused_as_the_environment_does():
+    with pytest.raises(InvalidInput, match=r"mine: theta must lie in \[0, 1\]; got 2"):
+        check_actions([[0.5, 0.0], [2.0, 0.0]], 2, "mine")
+    with pytest.raises(InvalidInput, match=r"share must lie in \[0, 1\]; got -0.1"):
+        check_actions([[0.5, -0.1]], 1)
+    np.testing.assert_array_equal(check_actions([[1.0 + 1e-8, -1e-8]], 1), [[1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("def decide(seen):\n    return 1 / 0", r"bad.py:2, in decide\): ZeroDivisionError: division by zero"),
+        (
+            "def decide(seen):\n    return seen['budget spend'], 0",
+            "in decide.*no feature named.*'budget spent'",
+        ),
+        ("def decide(seen):\n    return {'theta': 2.0, 'share': 0}", "bad: theta must lie in"),
+        ("def decide(seen):\n    return {'theta': 0.2}", "the agent bad failed.*'share'"),
+        ("def train(make_env, seconds, seed):\n    raise OSError('no licence')", "bad.py:2, in train.*no licence"),
+    ],
+)
+def test_an_error_of_an_agent_is_told_as_its_own_with_file_and_line(small_sets, tmp_path, capsys, code, words):
+    (tmp_path / "bad.py").write_text(code + "\n")
+    words_given = ["challenge", str(tmp_path / "bad.py"), "--quick", "--choose-only", "--out", str(tmp_path / "out")]
+    assert cli.main([*words_given, "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert re.search(words, said), said
+    assert "defect of meco" not in said
+
+
+def test_choose_can_be_looked_at_alone_with_its_score_and_progress(small_sets, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("def decide(seen):\n    return 0.5, 0.0\n")
+    words = ["challenge", str(tmp_path / "mine.py"), "--quick", "--choose-only", "--out", str(tmp_path)]
+    assert cli.main(words) == 0
+    told = capsys.readouterr()
+    found = json.loads((tmp_path / "choose.json").read_text())["agents"]["mine"]
+    assert set(found["sets"]) == {"choose"}
+    assert "confirm_from_seed" not in found
+    assert f"{found['sets']['choose']['score']:.3f}" in told.out
+    assert "100% of all evaluations" in told.err
+    assert (tmp_path / "choose.html").is_file()
+    assert not (tmp_path / "challenge.json").exists()
+
+
+def test_progress_tells_the_share_done_and_the_time_left_at_the_pace_of_what_was_run():
+    lines = []
+    progress = JudgingProgress(1000, lines.append)
+    progress.count(200, None)  # kept from before: says nothing of the pace
+    progress.show("choose")
+    progress.count(300, 30.0)
+    progress.show("choose")
+    progress.count(500, 40.0)
+    progress.show("confirm")
+    assert lines == [
+        "choose; 20% of all evaluations",
+        "choose; 50% of all evaluations, about 0:50 left",
+        "confirm; 100% of all evaluations",
+    ]
 
 
 def test_a_file_that_offers_nothing_says_what_it_could(tmp_path):
@@ -187,6 +250,7 @@ def test_episodes_are_written_and_add_up(tmp_path, capsys, monkeypatch):
             assert data["rewards"].shape == (episodes, decisions)
             assert np.all(data["rewards"].sum(axis=1) <= 1.5)
             assert set(data["behaviour"]) == {"random", "own rule"}
+            assert all(get_problem(name, dim=int(data["dim"])).n_ineq == data["n_ineq"] for name in data["problem"])
             total += episodes
     assert total == about["episodes"]
 

@@ -29,12 +29,14 @@ from meco.learn.challenge.judging import (
     UNTRAINED_NAME,
     JudgedProblem,
     Judgement,
+    count_evaluations,
     first_seed_of_digest,
     judge_agents,
     list_generated_set,
     list_suite_set,
     make_controls,
 )
+from meco.learn.challenge.judging_progress import JudgingProgress
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.policies.store import load_policy
@@ -50,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco challenge`."""
     parser.add_argument("agents", nargs="+", metavar="AGENT", help="file.py, or the name of an entry point meco.agents")
     parser.add_argument("--quick", action="store_true", help="small sets: minutes, for a first look")
+    parser.add_argument(
+        "--choose-only",
+        action="store_true",
+        help="look at choose alone, as often as you like; writes choose.json and choose.html",
+    )
     parser.add_argument(
         "--suite", nargs="*", default=list(SUITES), metavar="NAME", help=f"suites to judge on ({', '.join(SUITES)})"
     )
@@ -67,6 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load or train the agents, judge them, write challenge.json and challenge.html, and print the table; 0.
 
+    With --choose-only the files are choose.json and choose.html, and confirm and the suites are not looked at.
     InvalidInput for an agent that offers nothing, or options that make no sense.
     """
     if args.train_seconds <= 0:
@@ -83,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
             facts[name] = {"file": Path(text).name, "digest": digest, "training_seconds": agent.training_seconds}
             report(f"{name}: ready after {agent.training_seconds:.1f} s")
         kept = KeptBatches(Path(args.out) / "runs.jsonl")
-        judged = _judge_all(agents, facts, quick=args.quick, suites=args.suite, report=report, kept=kept)
+        suites = None if args.choose_only else args.suite
+        judged = _judge_all(agents, facts, quick=args.quick, suites=suites, report=report, kept=kept)
         if kept.reused:
             report(f"{kept.reused} runs were known from {Path(args.out) / 'runs.jsonl'}")
     finally:
@@ -92,13 +101,14 @@ def run(args: argparse.Namespace) -> int:
     found = _summarise_judgements(judged, facts, quick=args.quick) | {"seconds": time.monotonic() - began}
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    write_bytes(out / "challenge.json", json.dumps(found, indent=1, allow_nan=False).encode())
-    write_bytes(out / "challenge.html", _compose_page(found).encode("utf-8"))
+    pages = [out / f"{'choose' if args.choose_only else 'challenge'}.{kind}" for kind in ("json", "html")]
+    write_bytes(pages[0], json.dumps(found, indent=1, allow_nan=False).encode())
+    write_bytes(pages[1], _compose_page(found).encode("utf-8"))
     table = _make_result_table(found)
     widths = [max(len(row[k]) for row in _table_texts(table)) for k in range(len(table.columns))]
     for row in _table_texts(table):
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
-    print(f"\n{table.caption}\n{out / 'challenge.json'}, {out / 'challenge.html'}")
+    print(f"\n{table.caption}\n{pages[0]}, {pages[1]}")
     return 0
 
 
@@ -114,13 +124,13 @@ def _judge_all(
     facts: dict[str, dict[str, Any]],
     *,
     quick: bool,
-    suites: list[str],
+    suites: list[str] | None,
     report: Any,
     kept: KeptBatches,
 ) -> list[tuple[Judgement, tuple[str, ...]]]:
     """Judgements with the agents that each is of: choose and the suites of all, confirm of each on its own problems.
 
-    Adds the first seed of these problems to each agent's facts.
+    suites None: choose alone. Adds the first seed of the problems of confirm to each agent's facts.
     """
     size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick=quick)
     everyone = tuple(agents)
@@ -129,17 +139,20 @@ def _judge_all(
     known |= {  # a training is another one each time, and a process may have changed: their runs are not kept
         name: f"protocol {PROTOCOL}, {facts[name]['digest']}" for name, a in agents.items() if a.within_its_file
     }
-    again = partial(judge_agents, seeds=size.seeds, report=report, kept=kept, identities=known)
-    judged = [(again("choose", list_generated_set("choose", size), controls, agents), everyone)]
-    for name, agent in agents.items():
+    sets: list[tuple[str, list[JudgedProblem], tuple[str, ...]]]
+    sets = [("choose", list_generated_set("choose", size), everyone)]
+    for name in everyone if suites is not None else ():
         first = first_seed_of_digest(facts[name]["digest"])
         facts[name]["confirm_from_seed"] = first
-        problems: list[JudgedProblem] = list_generated_set("confirm", size, first)
-        judged.append((again("confirm", problems, controls, {name: agent}), (name,)))
-    for suite in suites:
-        problems = list_suite_set(suite, 20 if quick else 50, MOST_VARIABLES[quick])
-        judged.append((again(suite, problems, controls, agents), everyone))
-    return judged
+        sets.append(("confirm", list_generated_set("confirm", size, first), (name,)))
+    sets += [
+        (each, list_suite_set(each, 20 if quick else 50, MOST_VARIABLES[quick]), everyone) for each in suites or ()
+    ]
+    total = sum(count_evaluations(problems, len(controls) + len(of), size.seeds) for _, problems, of in sets)
+    again = partial(
+        judge_agents, seeds=size.seeds, kept=kept, identities=known, progress=JudgingProgress(total, report)
+    )
+    return [(again(label, problems, controls, {k: agents[k] for k in of}), of) for label, problems, of in sets]
 
 
 def _summarise_judgements(
@@ -208,7 +221,7 @@ def _make_result_table(found: dict[str, Any]) -> Table:
         "Score: mean quantile among constants and the engine's own rule on the same problems and seeds, at most 1. "
         "Leads are differences of means, * where the signed-rank test over problems, corrected for five rivals (Holm), "
         f"has p < 0.05. Best constant: {found['best_constant']}, chosen on choose. Problems of confirm are drawn anew "
-        "for every version of an agent's file."
+        "for every version of an agent's file, and of the modules beside it that it imports."
     )
     return Table("challenge", "Agents by the protocol", columns, rows, caption)
 
@@ -230,7 +243,7 @@ def _make_agent_table(found: dict[str, Any]) -> Table:
     rows = [
         [
             Cell(name, name), Cell(a["file"], a["file"]), Cell(a["digest"], a["digest"]),
-            Cell(str(a["confirm_from_seed"]), a["confirm_from_seed"]),
+            Cell(str(a.get("confirm_from_seed", "not looked at")), a.get("confirm_from_seed", 0)),
             Cell(f"{a['training_seconds']:.1f}", a["training_seconds"]),
         ]
         for name, a in found["agents"].items()
@@ -241,7 +254,8 @@ def _make_agent_table(found: dict[str, Any]) -> Table:
 def _make_way_table(found: dict[str, Any], name: str) -> Table:
     """Scores of every way beside one agent, on every set; ways that a set lacks are left out, best on confirm first."""
     sets = found["agents"][name]["sets"]
-    ways = sorted(next(iter(sets.values()))["scores"], key=lambda way: -sets["confirm"]["scores"].get(way, -1.0))
+    last = sets.get("confirm", sets["choose"])["scores"]
+    ways = sorted(next(iter(sets.values()))["scores"], key=lambda way: -last.get(way, -1.0))
     rows = [
         [Cell(way, way), *(Cell(f"{s['scores'][way]:.3f}", s["scores"][way]) for s in sets.values())]
         for way in ways

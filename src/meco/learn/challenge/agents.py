@@ -18,6 +18,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 from meco.files.modules import file_digest, load_file
+from meco.learn.challenge.agent_errors import blame_agent
 from meco.learn.challenge.observation import CONSTRAINT_NAMES, POINT_NAMES, Observation
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES
@@ -188,12 +189,15 @@ def load_agent(text: str, seconds: float, seed: int, make_env: Callable[..., Any
     """
     if text.endswith(".py"):
         module: Any = load_file(text)
-        return make_agent(module, seconds, seed, make_env, Path(text).parent), Path(text).stem, file_digest(text)
+        with blame_agent(text):
+            made = make_agent(module, seconds, seed, make_env, Path(text).parent)
+        return made, Path(text).stem, file_digest(text)
     found = importlib.metadata.entry_points(group=ENTRY_POINTS)
     for entry in found:
         if entry.name == text:
-            offered: Any = entry.load()
-            made = make_agent(offered, seconds, seed, make_env, None)
+            with blame_agent(text):
+                offered: Any = entry.load()
+                made = make_agent(offered, seconds, seed, make_env, None)
             source = getattr(offered, "__file__", None)
             return made, text, file_digest(source) if source else f"{entry.value}"
     raise UnknownName("agent: a file.py, or an entry point of meco.agents", text, [entry.name for entry in found])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,9 @@ import numpy as np
 from meco.core.problem import Problem
 from meco.core.streams import CONTROLLER_STREAM
 from meco.errors import InvalidInput
+from meco.learn.challenge.agent_errors import blame_agent
 from meco.learn.challenge.agents import Agent, OwnRuleAgent, PolicyAgent
+from meco.learn.challenge.judging_progress import JudgingProgress
 from meco.learn.challenge.kept_batches import Batch, KeptBatches, digest_facts
 from meco.learn.challenge.observation import Observation
 from meco.learn.engine_digest import engine_digest
@@ -31,6 +33,7 @@ RANDOM_NAME, UNTRAINED_NAME, SHIPPED_NAME = "random", "untrained", "shipped poli
 LOCKSTEP = 96  # runs at once
 SEEDS_APART = 1000  # between the first runs of problems
 PROBLEM_SEEDS = 10**6  # seeds of generated problems that a digest chooses among
+ROUNDING = 1e-6  # by which an action may lie outside its range: numbers of other programs have single precision
 SUITE_DIM = 10  # of the suites whose problems scale
 
 
@@ -127,7 +130,7 @@ def judge_agents(
     controls: Mapping[str, Agent],
     agents: Mapping[str, Agent],
     seeds: int,
-    report: Callable[[str], Any] = lambda line: None,
+    progress: JudgingProgress | None = None,
     kept: KeptBatches | None = None,
     identities: Mapping[str, str | None] | None = None,
 ) -> Judgement:
@@ -138,6 +141,7 @@ def judge_agents(
     """
     ways = {**controls, **agents}
     kept, identities = kept or KeptBatches(), identities or {}
+    progress = progress or JudgingProgress(0, lambda line: None)
     blocks = _group_ways(list(ways), len(controls), identities)
     references = list(controls).index(OWN_RULE_NAME) + 1
     found = np.full((3, len(problems), len(ways), seeds), np.nan)
@@ -151,10 +155,13 @@ def judge_agents(
             for first in range(0, len(rows), LOCKSTEP):
                 part = np.array(rows[first : first + LOCKSTEP])
                 i, k, s = part.T
+                began, reused = time.monotonic(), kept.reused
                 batch = _find_or_run(part, problems, ways, kept, identities)
+                spent = None if kept.reused > reused else time.monotonic() - began
+                progress.count(sum(problems[each].budget for each in i), spent)
                 found[:, i, k, s] = batch.found
                 seconds += [batch.seconds.get(way, 0.0) for way in ways]
-        report(f"{set_name}: {number + 1} of {len(groups)} groups of problems")
+        progress.show(f"{set_name}: {number + 1} of {len(groups)} groups of problems")
     outcomes = Outcomes(found[0], found[1], found[2] > 0)
     return Judgement(
         set_name, list(problems), tuple(ways), references, outcomes, _mean_quantiles(outcomes, references), seconds
@@ -183,7 +190,7 @@ def _find_or_run(
     batch = kept.find(key, len(rows)) if all(mine.values()) else None
     if batch is None:
         seconds = np.zeros(len(names))
-        found = _run_rows(rows, problems, list(ways.values()), seconds)
+        found = _run_rows(rows, problems, ways, seconds)
         batch = Batch(found, {name: float(seconds[names.index(name)]) for name in mine})
         if all(mine.values()):
             kept.add(key, batch)
@@ -191,37 +198,56 @@ def _find_or_run(
 
 
 def _run_rows(
-    rows: np.ndarray, problems: Sequence[JudgedProblem], ways: Sequence[Agent], seconds: np.ndarray
+    rows: np.ndarray, problems: Sequence[JudgedProblem], ways: Mapping[str, Agent], seconds: np.ndarray
 ) -> np.ndarray:
-    """One batch of runs from the first points to the end: f, nu, feasible [3, B]. Adds what each way took to decide."""
+    """One batch of runs from the first points to the end: f, nu, feasible [3, B]. Adds what each way took to decide.
+
+    What an agent raises or gives wrong is InvalidInput with its name.
+    """
+    named = list(ways.items())
     numbers = [COMPARISON_SEED + SEEDS_APART * int(i) + int(s) for i, _, s in rows]
     episode = TrustRegionEpisode([problems[i].problem for i, _, _ in rows], numbers, problems[rows[0][0]].budget)
     s, over = np.asarray(episode.reset()), False
     chance = [np.random.default_rng([number, CONTROLLER_STREAM]) for number in numbers]
     mine = {k: np.flatnonzero(rows[:, 1] == k) for k in sorted(set(rows[:, 1].tolist()))}
     for k, at in mine.items():
-        ways[k].begin(len(at))
+        name, agent = named[k]
+        with blame_agent(name):
+            agent.begin(len(at))
     while not over:
         u = np.array([generator.random(2) for generator in chance])
         actions = np.empty((len(rows), 2))
         for k, at in mine.items():
-            began = time.perf_counter()
-            actions[at] = check_actions(
-                ways[k].act(Observation(s[at], episode.features.names, u[at], episode, at)), len(at)
-            )
+            (name, agent), began = named[k], time.perf_counter()
+            with blame_agent(name):
+                given = agent.act(Observation(s[at], episode.features.names, u[at], episode, at))
+            actions[at] = check_actions(given, len(at), name)
             seconds[k] += time.perf_counter() - began
         s, _, done = episode.step(actions)
         s, over = np.asarray(s), bool(done.all())
     return np.array(episode.best_outcomes())
 
 
-def check_actions(actions: Any, runs: int) -> np.ndarray:
-    """theta and share of each run [B, 2], clipped to their ranges; another shape, nan and inf are errors."""
-    found = np.asarray(actions, dtype=np.float64)
+def check_actions(actions: Any, runs: int, name: str = "an agent") -> np.ndarray:
+    """theta and share of each run [B, 2]; another shape, nan, inf and values out of their ranges are errors."""
+    try:
+        found = np.asarray(actions, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
     if found.shape != (runs, 2) or not np.isfinite(found).all():
-        raise InvalidInput(f"an agent must give theta and share, finite, for each of {runs} runs; got {actions!r:.80}")
+        raise InvalidInput(f"{name} must give theta and share, finite, for each of {runs} runs; got {actions!r:.80}")
+    for k, control in enumerate(CONTROLS[SEARCH_CONTROLS].controls):
+        wrong = (found[:, k] < control.low - ROUNDING) | (found[:, k] > control.high + ROUNDING)
+        if wrong.any():
+            worst = found[np.flatnonzero(wrong)[0], k]
+            raise InvalidInput(f"{name}: {control.name} must lie in [{control.low:g}, {control.high:g}]; got {worst:g}")
     low, high = (np.array([getattr(c, end) for c in CONTROLS[SEARCH_CONTROLS].controls]) for end in ("low", "high"))
     return np.clip(found, low, high)
+
+
+def count_evaluations(problems: Sequence[JudgedProblem], ways: int, seeds: int) -> int:
+    """Evaluations of so many ways on these problems with so many seeds."""
+    return sum(problem.budget for problem in problems) * ways * seeds
 
 
 def _mean_quantiles(outcomes: Outcomes, references: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import to_numpy
+from meco.errors import UnknownName
 from meco.learn.tr.episode import TrustRegionEpisode
 
 MOST_POINTS = 64  # newest ones first
@@ -42,8 +43,15 @@ class Observation:
         return constraint_tokens(self.episode)[self.rows]
 
     def by_name(self, b: int) -> dict[str, float]:
-        """The features of one run by name."""
-        return dict(zip(self.names, self.s[b].tolist()))
+        """The features of one run by name; UnknownName for another name."""
+        return _Features(zip(self.names, self.s[b].tolist()))
+
+
+class _Features(dict[str, float]):
+    """Features by name, which says what it has where a name is not known."""
+
+    def __missing__(self, name: str) -> float:
+        raise UnknownName("feature", name, self)
 
 
 class _ArchivePoints(NamedTuple):

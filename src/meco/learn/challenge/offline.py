@@ -82,7 +82,7 @@ def record_batch(
         "actions": np.stack(done_actions, axis=1).astype(np.float32),
         "rewards": np.stack(rewards, axis=1),
         "f": end.f, "nu": end.nu, "feasible": end.feasible,
-        "problem": np.array([p.name for p in problems]), "behaviour": np.array([name for name, _ in ways]),
+        "problem": np.array([p.problem.name for p in problems]), "behaviour": np.array([name for name, _ in ways]),
         "seed": np.array(seeds, dtype=np.int64), "dim": first.dim, "budget": problems[0].budget,
         "n_ineq": first.n_ineq, "n_eq": first.n_eq,
     }  # fmt: skip
