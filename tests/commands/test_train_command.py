@@ -82,7 +82,7 @@ def test_a_policy_of_another_training_is_not_overwritten(tmp_path, capsys):
             said = capsys.readouterr().err
             assert told in said
             assert f"{path} is the policy of another training" in said
-            assert "give another --name or --out, or remove it" in said
+            assert "give another name or --out, or remove it" in said
     assert path.read_bytes() == first
     assert main([*words, "--seeds", "2", "--name", "second"]) == 0
     path.write_bytes(b"mine")

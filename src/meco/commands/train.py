@@ -7,7 +7,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from meco.learn.paper.presets import (
     select_configs,
 )
 from meco.learn.paper.training_record import write_policy_and_log
+from meco.learn.settings import Settings
 from meco.policies.store import SUFFIX, load_policy
 from meco.problems.suite import get_problem
 
@@ -65,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
     how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
-    add_common_options(how)
+    add_common_options(how, TrainingConfig, ("epochs", "instances", "source", "dim", "problems"))
     how.add_argument(
         "--together", type=int, metavar="N", help="policies in one batch at most, written when it ends (default: all)"
     )
@@ -74,11 +75,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
 
 
-def add_common_options(group: Any) -> None:
-    """Add the options of every training."""
+def add_common_options(group: Any, kind: type[Settings], given: Collection[str] = ()) -> None:
+    """Add the options of every training; kind has the names of its settings, of which some are given otherwise."""
+    names = ", ".join(name for name in kind.setting_names() if name not in (*given, "seed", "device"))
     group.add_argument("--seeds", type=_parse_seeds, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
     group.add_argument("--device", help="cpu or cuda (default: cpu)")
-    group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
+    group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=f"any other setting: {names}")
     group.add_argument("--out", type=Path, default=Path("policies"), help="folder of the policies (default: policies)")
     group.add_argument("--quiet", action="store_true", help="no progress line")
 
@@ -276,13 +278,18 @@ def _find_pending(configs: Sequence[TrainingConfig], folder: Path, *, select: bo
 def _refuse_to_overwrite(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> None:
     """InvalidInput where the folder has a policy of a name that is wanted, of another training or that is not ours."""
     for name, some in _group_by_policy(configs, select=select).items():
-        path = folder / (name + SUFFIX)
-        if path.exists() and not _is_done(folder, name, some, select=select):
-            way_out = "give another --name or --out, or remove it"
-            raise InvalidInput(f"{path} is {_describe_other(path, some[0])}, and is not overwritten: {way_out}")
+        if not _is_done(folder, name, some, select=select):
+            refuse_to_overwrite(folder / (name + SUFFIX), some[0])
 
 
-def _describe_other(path: Path, wanted: TrainingConfig) -> str:
+def refuse_to_overwrite(path: Path, wanted: Settings) -> None:
+    """InvalidInput where a file is there, since it is not the policy of the training that is wanted."""
+    if path.exists():
+        way_out = "give another name or --out, or remove it"
+        raise InvalidInput(f"{path} is {_describe_other(path, wanted)}, and is not overwritten: {way_out}")
+
+
+def _describe_other(path: Path, wanted: Settings) -> str:
     """What a policy file is instead of the policy of this training: the first settings in which they differ."""
     try:
         there = load_policy(path).metadata.get("training")

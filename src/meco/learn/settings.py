@@ -67,6 +67,11 @@ class Settings:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @classmethod
+    def setting_names(cls) -> tuple[str, ...]:
+        """The names of all settings, those of groups among them."""
+        return tuple(cls._defaults())
+
+    @classmethod
     def select_known(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the settings that this record or its groups have, by name; the others are left out."""
         known = cls._defaults()

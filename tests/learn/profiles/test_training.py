@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 from meco.cli import main
 from meco.commands.train_tr import read_configs
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import DamagedFile, InvalidInput, UnknownName
+from meco.learn import draw_log
 from meco.learn.engine_digest import engine_digest
 from meco.learn.profiles import rollouts as rollouts_file
 from meco.learn.profiles.rollouts import RolloutResult
@@ -63,6 +64,32 @@ def test_a_training_writes_a_policy_its_tree_and_a_log(tmp_path, made_up):
     assert [line["round"] for line in lines if "round" in line] == [1, 2]
     assert lines[-1]["tree"]
     assert any("agrees in" in line for line in said)
+    for part in ("round 1 of 2", "round 2 of 2", "choice on the choose families"):
+        assert f"{part}: 100% of its evaluations" in said
+
+
+def test_a_log_of_rounds_says_that_it_has_no_picture(tmp_path, made_up):
+    train(tmp_path)
+    with pytest.raises(DamagedFile, match=r"the log of a `meco train-tr`, of which there is no picture"):
+        draw_log(tmp_path / "tr-profiles.training.jsonl", tmp_path / "log.svg")
+
+
+def test_a_policy_of_another_training_is_not_overwritten(tmp_path, made_up, capsys):
+    given = {**SMALL.as_dict(), "families": ",".join(SMALL.families)}
+    words = ["train-tr", "--out", str(tmp_path), "--quiet"]
+    for name in ("families", "layout", "problems", "judges", "judge_seeds", "runs", "steps", "hidden"):
+        words += ["--set", f"{name}={given[name]}"]
+    assert main(words) == 0
+    assert main(words) == 0
+    assert main([*words, "--seeds", "2"]) == 2
+    assert "tr-profiles.safetensors is the policy of another training (seed 1 there, 2 here)" in capsys.readouterr().err
+
+
+def test_the_help_names_every_setting(capsys):
+    with pytest.raises(SystemExit):
+        main(["train-tr", "--help"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in ProfileConfig.setting_names())
 
 
 def test_a_stopped_training_goes_on_and_equal_seeds_give_equal_policies(tmp_path, made_up):

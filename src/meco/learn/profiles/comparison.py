@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from meco.learn.profiles.rewards import quantiles_among
-from meco.learn.profiles.rollouts import NEVER, Map, PlannedRuns, RolloutPlan, run_together
+from meco.learn.profiles.rollouts import NEVER, Map, PlannedRuns, Progress, RolloutPlan, run_together
 from meco.learn.tr.quantile import Outcomes
 from meco.learn.tr.training_problems import BudgetedProblem
 from meco.policies.policy import Policy
@@ -55,11 +55,12 @@ def compare_profiles(
     stop: Callable[[], bool] = lambda: False,
     device: str = "cpu",
     width: int = 1000,
+    progress: Progress = lambda share: None,
 ) -> ProfileComparison | None:
     """Run every profile and every policy on every problem with the same seeds; None where stop() ended it.
 
     On "cpu" seed s of a problem draws the same numbers for each of them; on a device, where one generator serves all
-    runs, it does not. Runs are kept in the folder.
+    runs, it does not. Runs are kept in the folder; progress is told the share of evaluations that are made.
     """
     ways = [*range(len(profiles)), *(-1 - k for k in range(len(policies)))]
     shape = (len(ways), len(problems), seeds)
@@ -69,7 +70,7 @@ def compare_profiles(
         [problems[i] for i in number], (COMPARISON_SEED + number * seeds + seed).tolist(),
         RolloutPlan(before, np.full(len(before), NEVER), np.zeros(len(before))), profiles, tuple(policies.values()),
     )  # fmt: skip
-    results = run_together([runs], folder, call, stop, device, width)
+    results = run_together([runs], folder, call, stop, device, width, progress)
     if results is None:
         return None
     found = np.stack([part.astype(float) for part in results[0].final]).reshape(3, *shape)

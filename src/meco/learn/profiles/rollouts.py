@@ -51,6 +51,7 @@ SOURCES = (
     "meco.problems.generated",
 )
 Map = Callable[..., Iterable[Any]]  # as map() takes a function and its arguments
+Progress = Callable[[float], Any]  # of a share, from 0 to 1
 
 
 class RolloutPlan(NamedTuple):
@@ -227,16 +228,17 @@ def run_together(
     stop: Callable[[], bool] = lambda: False,
     device: str = "cpu",
     width: int = 1000,
+    progress: Progress = lambda share: None,
 ) -> list[PlannedResults] | None:
     """Results of each part; runs of equal shape go in lockstep, whatever part they are of. None where stop() ended it.
 
     On "cpu" a run is the same whatever is beside it; on a device, where one generator serves a batch, it is not. Parts
-    that want every state go apart from the others.
+    that want every state go apart from the others. progress is told the share of evaluations that are made.
     """
     found: dict[int, PlannedResults] = {}
     for every_state in (False, True):
         chosen = [k for k, part in enumerate(parts) if part.every_state is every_state]
-        results = _run_joined([parts[k] for k in chosen], folder, call, stop, device, width) if chosen else []
+        results = _run_joined([parts[k] for k in chosen], folder, call, stop, device, width, progress) if chosen else []
         if results is None:
             return None
         found |= dict(zip(chosen, results))
@@ -244,7 +246,13 @@ def run_together(
 
 
 def _run_joined(
-    parts: Sequence[PlannedRuns], folder: Path, call: Map, stop: Callable[[], bool], device: str, width: int
+    parts: Sequence[PlannedRuns],
+    folder: Path,
+    call: Map,
+    stop: Callable[[], bool],
+    device: str,
+    width: int,
+    progress: Progress,
 ) -> list[PlannedResults] | None:
     """Results of parts that all want, or do not want, every state; None where stop() ended it.
 
@@ -252,7 +260,7 @@ def _run_joined(
     """
     joined, places = join_runs(parts)
     batches = make_batches(joined, device, width)
-    results = run_stored([batch for _, batch in batches], folder, call, stop)
+    results = run_stored([batch for _, batch in batches], folder, call, stop, progress)
     if results is None:
         return None
     ends = np.cumsum([len(part.seeds) for part in parts])
@@ -276,18 +284,27 @@ def _run_joined(
 
 
 def run_stored(
-    batches: Sequence[RolloutBatch], folder: Path, call: Map = map, stop: Callable[[], bool] = lambda: False
+    batches: Sequence[RolloutBatch],
+    folder: Path,
+    call: Map = map,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda share: None,
 ) -> list[RolloutResult] | None:
     """Results of the batches, from the folder or else run and stored there; None where stop() ended it.
 
-    call maps batches, in this process or others, which write what they made themselves.
+    call maps batches, in this process or others, which write what they made themselves. progress is told the share of
+    evaluations that are made, as batches come.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{digest_batch(batch)}.npz" for batch in batches]
     missing = [(batch, path) for batch, path in zip(batches, paths) if not path.is_file()]
     if missing and stop():
         return None
-    for _ in call(run_and_store, missing):
+    work = [sum(problem.budget for problem in batch.problems) for batch in batches]
+    done = sum(work) - sum(sum(problem.budget for problem in batch.problems) for batch, _ in missing)
+    for _, (batch, _) in zip(call(run_and_store, missing), missing):
+        done += sum(problem.budget for problem in batch.problems)
+        progress(done / sum(work))
         if stop():
             return None
     return [read_result(path) for path in paths]

@@ -26,6 +26,7 @@ from meco.learn.profiles.rollouts import (
     Map,
     PlannedResults,
     PlannedRuns,
+    Progress,
     RolloutPlan,
     digest_runs,
     draw_plan,
@@ -232,6 +233,20 @@ class ProfileTraining:
         }
 
 
+class ShareReport:
+    """Reports how much of a part of a training is done, each tenth once."""
+
+    def __init__(self, report: Report, part: str) -> None:
+        self._report, self._part, self._told = report, part, 0
+
+    def __call__(self, share: float) -> None:
+        """Report a share, from 0 to 1, where it is in another tenth than the last."""
+        tenth = int(10 * share)
+        if tenth > self._told:
+            self._told = tenth
+            self._report(f"{self._part}: {share:.0%} of its evaluations")
+
+
 def train_profiles(
     configs: Sequence[ProfileConfig],
     folder: Path,
@@ -252,10 +267,11 @@ def train_profiles(
         together = partial(
             run_together, folder=folder / "rollouts", call=call, stop=stop, device=first.device, width=first.width
         )
-        for _ in range(first.rounds):
-            if not _make_round(trainings, together, call):
+        for k in range(first.rounds):
+            progress = ShareReport(report, f"round {k + 1} of {first.rounds}")
+            if not _make_round(trainings, partial(together, progress=progress), call):
                 return False
-        comparison = _choose(trainings, folder, call, stop)
+        comparison = _choose(trainings, folder, call, stop, ShareReport(report, "choice on the choose families"))
     if comparison is None:
         return False
     for training in trainings:
@@ -283,7 +299,7 @@ def _make_round(trainings: Sequence[ProfileTraining], together: Callable[..., An
 
 
 def _choose(
-    trainings: Sequence[ProfileTraining], folder: Path, call: Map, stop: Callable[[], bool]
+    trainings: Sequence[ProfileTraining], folder: Path, call: Map, stop: Callable[[], bool], progress: Progress
 ) -> ProfileComparison | None:
     """The comparison of all candidates with every profile of the whole dictionary, on the choose families of the first.
 
@@ -297,7 +313,7 @@ def _choose(
     }
     return compare_profiles(
         without_groups(()), candidates, first.choose_problems, c.judge_seeds, folder / "rollouts", call, stop, c.device,
-        c.width,
+        c.width, progress,
     )  # fmt: skip
 
 
