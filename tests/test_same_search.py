@@ -139,3 +139,17 @@ def test_on_what_looks_noisy_the_doors_agree_where_both_are_told_the_same():
     told = {"noise": False, "tolerances": Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol)}
     assert_array_equal(by_door(**told), ours)
     assert (by_door() != ours).any()
+
+
+@pytest.mark.parametrize("name", ["C05", "G-bowl-linear-0001"])
+def test_rows_of_a_suite_are_searched_alike_by_minimize_and_solve(name):
+    """Formulas give a single point other last bits than a row: with vectorised calls both doors ask for rows."""
+    problem = get_problem(name, dim=3)
+    one = solve("TR", problem, 40, [SEED])[0]
+    limits = Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol)
+    bounds = list(zip(problem.lower, problem.upper))
+    again = minimize(
+        problem.raw, bounds, method="TR", budget=40, seed=SEED, noise=False, tolerances=limits,
+        workers=Workers(vectorized=True),
+    )  # fmt: skip
+    assert_array_equal(one.x, again.x)
