@@ -29,6 +29,22 @@ DEFAULT_PROBLEMS = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for fa
 RunChoice = tuple[Problem, int]  # the problem and the seed of a run
 
 
+def _read_indices(actions: np.ndarray, count: int) -> np.ndarray:
+    """Actions that are counted as whole numbers from 0 to count - 1; InvalidInput for others."""
+    whole = actions.dtype.kind in "iu" or (actions.dtype.kind == "f" and bool((actions == np.round(actions)).all()))
+    if not whole or ((actions < 0) | (actions >= count)).any():
+        raise InvalidInput(f"an action is a whole number from 0 to {count - 1}; got {actions.tolist()!s:.60}")
+    return actions.astype(int)
+
+
+def _list_problems(given: Problem | str | Sequence[Problem | str]) -> Sequence[Problem | str]:
+    """Problems of an environment as a list, of one too; InvalidInput for none."""
+    found = [given] if isinstance(given, (Problem, str)) else list(given)
+    if not found:
+        raise InvalidInput("an environment needs a problem at least; problems is empty")
+    return found
+
+
 class DecisionProcess(ABC):
     """What environments of one kind have in common, alone or in lockstep."""
 
@@ -106,7 +122,7 @@ class RelaxationProcess(DecisionProcess):
     def __init__(
         self,
         environments: int = 1,
-        problems: Sequence[Problem | str] = CEC_NAMES,
+        problems: Problem | str | Sequence[Problem | str] = CEC_NAMES,
         dim: int = 10,
         instance: str | int = "paper",
         budget: int | None = None,
@@ -115,7 +131,9 @@ class RelaxationProcess(DecisionProcess):
         decoder: str = "geometric",
     ) -> None:
         """A reference objective for each environment, by its index."""
-        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
+        self.problems = [
+            p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in _list_problems(problems)
+        ]
         self.references = [ReferenceObjective() for _ in range(environments)]
         self._settings: dict[str, Any] = {
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
@@ -129,7 +147,7 @@ class RelaxationProcess(DecisionProcess):
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
         """Indices [B] of the grid as values [B] of the action."""
-        return self._settings["decoder"].grid[actions.astype(int)]
+        return self._settings["decoder"].grid[_read_indices(actions, self.choices)]
 
     def remember_outcome(self, episode: Episode) -> None:
         """Let the best objective of each run be the reference of its environment, where it is better."""
@@ -171,13 +189,13 @@ class TrustRegionProcess(DecisionProcess):
     def __init__(
         self,
         environments: int = 1,
-        problems: Sequence[Problem | str] = DEFAULT_PROBLEMS,
+        problems: Problem | str | Sequence[Problem | str] = DEFAULT_PROBLEMS,
         dim: int = 10,
         budget: int | None = None,
         discrete: bool = False,
     ) -> None:
         """The problems must be alike in D and in numbers of constraints."""
-        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in problems]
+        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in _list_problems(problems)]
         if len({(p.dim, p.n_ineq, p.n_eq) for p in self.problems}) > 1:
             raise InvalidInput("problems of one MeCO-TR environment need equal D and equal numbers of constraints")
         controls = CONTROLS[SEARCH_CONTROLS]
@@ -192,7 +210,7 @@ class TrustRegionProcess(DecisionProcess):
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
         """Values [B, 2] of theta and share, or indices [B] of their combinations, in the episode's type."""
-        return actions.astype(np.float64 if self.choices is None else int)
+        return actions.astype(np.float64) if self.choices is None else _read_indices(actions, self.choices)
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
         """The quantile so far."""
