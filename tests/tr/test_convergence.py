@@ -108,11 +108,12 @@ def test_a_known_line_does_not_keep_the_last_digits_away():
     assert result.fun == pytest.approx(0.5, abs=1e-12)
 
 
-def test_a_search_that_has_converged_does_not_ask_for_its_answer_again():
-    """What rounding leaves of a foreseen decrease is nothing: the budget goes to another start."""
+@pytest.mark.parametrize("shift", [0.0, -100.0])
+def test_a_search_that_has_converged_does_not_ask_for_its_answer_again(shift):
+    """What rounding leaves of a foreseen decrease is nothing, also where the least f is near 0."""
 
     def vessel(x):
-        return 1e3 * x[0] + 1e-6 * x[1], [1e6 / x[0] - 2e7, 5e7 - x[1]]
+        return 1e3 * x[0] + 1e-6 * x[1] + shift, [1e6 / x[0] - 2e7, 5e7 - x[1]]
 
     points = meco.minimize(vessel, [(0.01, 0.5), (1e6, 2e8)], budget=40, seed=1).evaluations.x
     assert len(np.unique(points, axis=0)) == 40

@@ -53,21 +53,36 @@ def test_a_new_start_forgets_weights_and_floors():
     assert_array_equal(floor, [[0.0], [1.0]])
 
 
-def test_held_weights_are_one_number_that_nothing_changes():
+def restored(s_c, violation, delta=0.1):
+    """Weights of 1 and 5 of a run that begins to look for a feasible point, where f changes by 2."""
+    given = np.array([2.0]), np.array([s_c]), np.array([violation]), np.array([delta])
+    return weights([1.0, 5.0], floor=[1.0, 1.0]).restore(np.array([True]), *given)
+
+
+def test_restoration_has_one_weight_that_nothing_changes():
     """What f changes by, over the change of the flattest constraint, at a price: sums of violations are compared."""
-    held = weights([1.0, 5.0], floor=[1.0, 1.0]).hold(np.array([True]), np.array([2.0]), np.array([[4.0, 0.5]]))
+    found = restored([4.0, 0.5], [1.0, 1.0])
     one = FEASIBILITY_PRICE * 2.0 / 0.5
-    assert_array_equal(held.w, [[one, one]])
+    assert_array_equal(found.w, [[one, one]])
     yes = np.array([[True, True]])
-    for later in (held.decayed(2, np.array([0.7])), held.raised(9.0 * held.w), held.update_floors(yes, yes)):
-        assert_array_equal(later.w, held.w)
-    assert_array_equal(held.released(np.array([True])).raised(9.0 * held.w).w, 9.0 * held.w)
-    assert not held.reset(np.array([True]), held.w).held.any()  # another restart begins as the first did
+    for later in (found.decayed(2, np.array([0.7])), found.raised(9.0 * found.w), found.update_floors(yes, yes)):
+        assert_array_equal(later.w, found.w)
+    assert_array_equal(found.released(np.array([True])).raised(9.0 * found.w).w, 9.0 * found.w)
+    assert not found.reset(np.array([True]), found.w).restoring.any()  # another restart begins as the first did
 
 
-def test_nothing_is_held_without_constraints():
+def test_restoration_leaves_out_what_is_kept_and_a_flat_constraint_counts_by_its_violation():
+    assert_array_equal(restored([4.0, 1e-14], [1.0, 0.0]).w, np.full((1, 2), FEASIBILITY_PRICE * 2.0 / 4.0))
+    least = FLAT_CHANGE * 0.1 * 3.0
+    assert_allclose(restored([4.0, 1e-14], [1.0, 3.0]).w, np.full((1, 2), FEASIBILITY_PRICE * 2.0 / least))
+
+
+def test_nothing_is_restored_where_nothing_is_violated_or_constrained():
+    kept = restored([4.0, 0.5], [0.0, 0.0])
+    assert not kept.restoring.any()
+    assert_array_equal(kept.w, [[1.0, 5.0]])
     none = Weights.free(np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)))
-    assert none.hold(np.array([True]), np.ones(1), np.zeros((1, 0))) is none
+    assert none.restore(np.array([True]), np.ones(1), np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)) is none
 
 
 def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_side():

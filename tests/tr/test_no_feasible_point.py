@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import meco
+from meco.tr.engine import TrustRegion
 
 
 def conflicting_spec(x):
@@ -16,18 +17,36 @@ def conflicting_spec(x):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_conflicting_constraints_end_where_they_are_violated_least(seed):
-    result = meco.minimize(conflicting_spec, [(0.1, 12.0)], budget=60, seed=seed)
+@pytest.mark.parametrize("also", [[], [-5.0]], ids=["alone", "beside a constant that is kept"])
+def test_conflicting_constraints_end_where_they_are_violated_least(seed, also):
+    def spec(x):
+        f, g = conflicting_spec(x)
+        return f, g + also
+
+    result = meco.minimize(spec, [(0.1, 12.0)], budget=60, seed=seed)
     assert not result.success
     assert_allclose(result.x, [np.sqrt(50.0)], rtol=1e-6)
 
 
-def test_a_feasible_point_gives_the_weights_back_to_the_multipliers():
+def two_bays(x):
+    """Feasible near x[0] = 0.75 only; a first start ends in the bay around 0.2, which holds no feasible point."""
+    bays = np.exp(-(((x[0] - 0.75) / 0.08) ** 2)) + 0.15 * np.exp(-(((x[0] - 0.2) / 0.15) ** 2))
+    return x[1] ** 2 + 2.0 * x[2] ** 2 + x[0], [0.2 - bays, 1.0 - x[1] * x[2]]
+
+
+def test_a_feasible_point_gives_the_weights_back_to_the_multipliers(monkeypatch):
     """From the first feasible point on, f counts as it always does: the optimum is met, not just any feasible point."""
+    restoring = []
+    update = TrustRegion.tell
 
-    def wavy(x):  # feasible in narrow valleys only, where most starts end between two of them
-        return x[0] + x[1], [0.999 - np.cos(6.0 * x[0]), 1.5 - x[1]]
+    def tell(self, x, ev):
+        update(self, x, ev)
+        restoring.append(bool(self.region.weights.restoring[0, 0]))
 
-    result = meco.minimize(wavy, [(-4.0, 3.0), (0.0, 3.0)], budget=200, seed=1)
+    monkeypatch.setattr(TrustRegion, "tell", tell)
+    box, start = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0)], [0.2, 3.0, 3.0]
+    result = meco.minimize(two_bays, box, x0=start, budget=150, seed=1)
+    assert any(restoring)  # the first start ended without a feasible point
+    assert not restoring[-1]
     assert result.success
-    assert result.x[1] == pytest.approx(1.5, abs=1e-6)
+    assert result.fun == pytest.approx(3.4769331, abs=1e-5)

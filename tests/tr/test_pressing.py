@@ -42,7 +42,7 @@ def refused(budget, passed, unmet):
     engine.ask()
     made = engine.asked.expectation
     yes = np.ones_like(made.violated)
-    made = made._replace(source=np.zeros_like(made.source) + PointSource.STEP, violated=yes, unmet=yes & unmet)
+    made = made._replace(source=np.zeros_like(made.source) + PointSource.STEP, violation=1.0 * yes, unmet=yes & unmet)
     engine.asked = engine.asked._replace(expectation=made)
     engine.state.told_array = np.array([float(passed)])
     before, far = engine.region.weights.w, np.zeros((1, 1, 3))

@@ -220,6 +220,12 @@ def is_repeated(archive: PointArchive, x: Array) -> Array:
     return is_near_evaluated(archive, x, namespace(x).zeros_like(x) + EXACT_REACH)
 
 
+def is_evaluated(archive: PointArchive, x: Array) -> Array:
+    """Whether points x [B, D] were evaluated, to the last bit, whether they failed or not: [B]."""
+    xp = namespace(x)
+    return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)
+
+
 def _number_points(restart_index: Array, count: int, first: Array | int) -> Array:
     """Numbers of count points in the order in which they come, from first [B, 1] on: [B, count]."""
     xp = namespace(restart_index)

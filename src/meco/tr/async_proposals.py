@@ -158,7 +158,7 @@ class AsyncProposals:
         assert asked is not None
         made = asked.expectation
         if (made.restart_index != self.engine.region.restart_index[:, None]).any():
-            made = made._replace(violated=made.violated & False)
+            made = made._replace(violation=0.0 * made.violation)
         if ticket.source == PointSource.STEP and ticket.is_step and self.beside:
             merits = [float(_merits_of(each, made)[0, 0]) for each in (ev, *self.beside)]
             if min(merits[1:]) < float(made.merit[0]) <= merits[0]:

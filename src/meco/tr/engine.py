@@ -222,13 +222,13 @@ class TrustRegion(Engine):
         step = relaxed_step(sub, controls.theta, state.region.multipliers, weights)
         failures, tested = learn_failures(self.task, state, batch), None
         if failures is not None:
-            given = self.theta(), state.region.multipliers, weights
+            given = controls.theta, state.region.multipliers, weights
             at_centre = merit(sub.value, sub.n_ineq, step.weights)
             step, sub, tested = avoid_failures(state, StepChoice(step, sub, state.region, failures, at_centre, given))
         if self.lattice is not None:
-            step, leaves = self.lattice.fix_integers(step, sub, state.region, self.theta(), state.archive)
+            step, leaves = self.lattice.fix_integers(step, sub, state.region, controls.theta, state.archive)
         if self.models.cheap is not None:
-            step = self.models.cheap.refine(sub, step, state.region, self.theta())
+            step = self.models.cheap.refine(sub, step, state.region, controls.theta)
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)

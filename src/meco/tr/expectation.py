@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.core.arrays import Array, all_columns, largest, namespace
+from meco.core.arrays import Array, all_columns, largest, namespace, total
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
@@ -32,12 +32,17 @@ class Expectation(NamedTuple):
     size: Array  # of the step, as a share of the box
     f_change: Array  # across the region
     farthest: Array  # model point
-    violation: Array  # its part of the merit at the centre
-    violated: Array  # [B, C] constraints that the centre violates
+    violation: Array  # [B, C] of each constraint at the centre, 0 within its tolerance
+    multipliers: Array  # [B, C] of the step
     unmet: Array  # [B, C] constraints that all fitted points violate
     blind: Array  # whether no evaluation since the restart has succeeded: what is known is not of this place
     restart_weights: Array  # [B, C] weights that a restart begins with
     change: Array  # [B, C] of each constraint across the region
+
+    @property
+    def violated(self) -> Array:
+        """Constraints that the centre violates: [B, C]."""
+        return self.violation > 0.0
 
 
 class Asked(NamedTuple):
@@ -73,7 +78,7 @@ def make_expectation(
     now [B] is the merit at the centre, foreseen [B] its decrease by the step, delta [B] the radius. before are the
     weights that the step began with: where all since the restart have failed, nothing newer is known.
     """
-    xp, by = namespace(step.s), step.by
+    xp, by, violation = namespace(step.s), step.by, violations(sub.value, sub.n_ineq)
     return Expectation(
         source=source,
         restart_index=restart_index,
@@ -86,8 +91,8 @@ def make_expectation(
         size=largest(xp.abs(step.s))[:, 0],
         f_change=by.f,
         farthest=local.farthest,
-        violation=now - sub.value[:, 0],
-        violated=violations(sub.value, sub.n_ineq) > step.weights.tolerance,
+        violation=xp.where(violation > step.weights.tolerance, violation, 0.0),
+        multipliers=step.multipliers,
         unmet=local.unmet,
         blind=local.blind,
         restart_weights=xp.where(local.blind[:, None], before.w, least_weights(step, sub)),
@@ -136,8 +141,10 @@ def update_region(
     restart = source == PointSource.RESTART
     weights = weights.reset(restart, made.restart_weights)
     if infeasible is not None:
-        weights = weights.hold(restart & infeasible & ~made.blind, made.f_change, made.change).released(~infeasible)
-        conflict = infeasible & ~weights.held[:, 0] & constraints_conflict(region.multipliers, made)
+        restoring = restart & infeasible & ~made.blind
+        weights = weights.restore(restoring, made.f_change, made.change, made.violation, made.delta)
+        weights = weights.released(~infeasible)
+        conflict = infeasible & ~weights.restoring[:, 0] & constraints_conflict(made)
         following = xp.where(conflict, PointSource.RESTART, following)
     return region._replace(
         weights=weights,
@@ -147,14 +154,15 @@ def update_region(
     )
 
 
-def constraints_conflict(multipliers: Array, made: Expectation) -> Array:
+def constraints_conflict(made: Expectation) -> Array:
     """Whether a small region has a constraint broken at the dearest price, and hardly any violation can be gained: [B].
 
-    multipliers [B, C] are those of the step that was expected to be made. Then no step of these models helps.
+    Then no step of these models helps.
     """
     dearest = MAX_ROW_PRICE * made.f_change[:, None] / made.change
-    broken = ~all_columns(namespace(dearest).abs(multipliers) < DEAR_SHARE * dearest)
-    return broken & (made.foreseen < LEAST_GAIN * made.violation) & (made.delta < CONFLICT_RADIUS)
+    broken = ~all_columns(namespace(dearest).abs(made.multipliers) < DEAR_SHARE * dearest)
+    hardly = made.foreseen < LEAST_GAIN * total(made.weights.w * made.violation)
+    return broken & hardly & (made.delta < CONFLICT_RADIUS)
 
 
 def update_constraint_errors(error: Array, c: Array, made: Expectation, judged: Array) -> Array:

@@ -16,9 +16,10 @@ raising its weight would hold the search to the first place where an oscillating
 constraint is escalated where no point around keeps it, and every one late in the run. Nothing here has a unit: f, or a
 constraint with its tolerance, may be multiplied by any factor and every comparison stays the same.
 
-One case apart: restarts of a run that has no feasible point yet look for the least sum of violations, by which such
-points are compared in the end. Then all weights are one number, large beside f, and stay (hold()), until a point is
-feasible. Weights that follow the scales would chase constraints that conflict, with no least point anywhere.
+One case apart is feasibility restoration: restarts of a run that has no feasible point yet look for the least sum of
+violations, by which such points are compared in the end. Then all weights are one number, large beside f, and stay
+(restore()), until a point is feasible. Weights that follow the scales would chase constraints that conflict, with no
+least point anywhere. This sum is in the units of the constraints.
 """
 
 from __future__ import annotations
@@ -41,29 +42,31 @@ FLAT_CHANGE = 1e-3  # least change of a constraint across the region that counts
 class Weights(NamedTuple):
     """State of the merit: weights and their floors [B, C], and the violation that is tolerated [B or 1, C].
 
-    Where held [B, 1], weights stay as they are: a run that looks for any feasible point, see hold().
+    Where restoring [B, 1], weights stay as they are: the phase that looks for any feasible point, see restore().
     """
 
     w: Array
     floor: Array
     tolerance: Array
-    held: Array
+    restoring: Array
 
     @classmethod
     def free(cls, w: Array, floor: Array, tolerance: Array) -> Weights:
-        """Weights and floors [B, C] of which none is held."""
+        """Weights and floors [B, C] of runs none of which restores feasibility."""
         xp = namespace(w)
-        return cls(w, floor, tolerance, held=xp.zeros((w.shape[0], 1), dtype=xp.bool, device=w.device))
+        return cls(w, floor, tolerance, restoring=xp.zeros((w.shape[0], 1), dtype=xp.bool, device=w.device))
 
     def decayed(self, dim: int, decay: Array) -> Weights:
         """The weights that the next step begins with, by a decay [B or 1] over dim steps; eq. (3), not below floors."""
         xp = namespace(self.w)
-        return self.with_w(xp.where(self.held, self.w, xp.maximum((1.0 - decay / dim)[:, None] * self.w, self.floor)))
+        return self.with_w(
+            xp.where(self.restoring, self.w, xp.maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
+        )
 
     def raised(self, wanted: Array) -> Weights:
-        """Weights of at least wanted [B, C], unless they are held; floors stay."""
+        """Weights of at least wanted [B, C], unless feasibility is being restored; floors stay."""
         xp = namespace(wanted)
-        return self.with_w(xp.where(self.held, self.w, xp.maximum(self.w, wanted)))
+        return self.with_w(xp.where(self.restoring, self.w, xp.maximum(self.w, wanted)))
 
     def with_w(self, w: Array) -> Weights:
         """The same floors and tolerances with weights w [B, C]."""
@@ -76,29 +79,35 @@ class Weights(NamedTuple):
         decay for others.
         """
         xp = namespace(violated)
-        w = xp.where(violated & escalate & ~self.held, WEIGHT_GROWTH * self.w, self.w)
-        return self._replace(w=w, floor=xp.where(violated & ~self.held, w, FLOOR_DECAY * self.floor))
+        w = xp.where(violated & escalate & ~self.restoring, WEIGHT_GROWTH * self.w, self.w)
+        return self._replace(w=w, floor=xp.where(violated & ~self.restoring, w, FLOOR_DECAY * self.floor))
 
     def reset(self, where: Array, w: Array) -> Weights:
-        """Weights w [B, C], floors of 0 and nothing held in the runs where [B] holds; others stay."""
+        """Weights w [B, C], floors of 0 and no restoration in the runs where [B] holds; others stay."""
         xp, wide = namespace(where), where[:, None]
-        return self._replace(w=xp.where(wide, w, self.w), floor=xp.where(wide, 0.0, self.floor), held=self.held & ~wide)
+        return self._replace(
+            w=xp.where(wide, w, self.w), floor=xp.where(wide, 0.0, self.floor), restoring=self.restoring & ~wide
+        )
 
-    def hold(self, where: Array, s_f: Array, s_c: Array) -> Weights:
-        """One weight for all constraints, which stays, in the runs where [B] holds: the sum of violations counts.
+    def restore(self, where: Array, s_f: Array, s_c: Array, violation: Array, delta: Array) -> Weights:
+        """One weight for all constraints, which stays, in the runs where [B] holds and something is violated.
 
-        It is FEASIBILITY_PRICE times what the change s_f [B] of f asks for beside that of the flattest constraint, s_c
-        [B, C].
+        It is FEASIBILITY_PRICE times what the change s_f [B] of f across the region asks for beside that of the
+        flattest violated constraint: s_c [B, C], or a small share of its violation [B, C] where the radius delta [B]
+        leaves less. Then the sum of violations is what falls.
         """
         if not s_c.shape[-1]:
             return self
-        xp, wide = namespace(where), where[:, None]
-        weight = FEASIBILITY_PRICE * xp.max(s_f[:, None] / s_c, axis=-1, keepdims=True)
-        return self._replace(w=xp.where(wide, weight, self.w), held=self.held | wide)
+        xp = namespace(where)
+        least = FLAT_CHANGE * delta[:, None] * violation
+        asked = xp.where(violation > 0.0, s_f[:, None] / xp.maximum(s_c, least), 0.0)
+        weight = FEASIBILITY_PRICE * xp.max(asked, axis=-1, keepdims=True)
+        wide = where[:, None] & (weight > 0.0)
+        return self._replace(w=xp.where(wide, weight, self.w), restoring=self.restoring | wide)
 
     def released(self, where: Array) -> Weights:
         """Weights that may change again in the runs where [B] holds."""
-        return self._replace(held=self.held & ~where[:, None])
+        return self._replace(restoring=self.restoring & ~where[:, None])
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array, kappa: Array) -> Array:

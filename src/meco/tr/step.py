@@ -151,7 +151,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
         critical=None,
         margin=rows(sub.margin, few.index[:, 1:] - 1),
     )
-    step = _solve_step(part, theta, known, Weights(w, floor, tolerance, weights.held))
+    step = _solve_step(part, theta, known, Weights(w, floor, tolerance, weights.restoring))
     return Step(
         step.s,
         sub.values(step.s),

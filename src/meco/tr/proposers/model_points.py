@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import SAME_POINT_RADII, PointArchive, is_near_evaluated, is_repeated
+from meco.tr.archive import SAME_POINT_RADII, PointArchive, is_evaluated, is_near_evaluated, is_repeated
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
@@ -24,7 +24,7 @@ from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
 
 GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
-MERIT_ROUNDING = 1e-15  # share of the merit below which its decrease is rounding
+MERIT_ROUNDING = 1e-15  # share of what a merit is made of, below which its decrease is rounding
 MOST_NEAR = 32  # further points of a batch in the region, at least; those beyond go anywhere
 WIDE_VARIABLES = 2.0  # that such a point moves, on average
 BATCH_VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps: share of the radius, theta
@@ -63,10 +63,11 @@ class ModelPoints:
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
-        promised = foreseen > MERIT_ROUNDING * xp.abs(given.merit)  # else the same point would be asked for again
-        stale = (state.region.next_source == PointSource.STEP) & ~promised
-        if maybe_any(stale):  # else no point is compared with the archive
+        size = xp.abs(sub.value[:, 0]) + xp.abs(given.merit - sub.value[:, 0]) + sub.span[:, 0]
+        stale = ~(foreseen > MERIT_ROUNDING * size)  # nothing, or what rounding makes of it
+        if maybe_any(stale):
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
+        stale = (stale | is_evaluated(state.archive, x)) & (state.region.next_source == PointSource.STEP)
         first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
             next_source=first,
