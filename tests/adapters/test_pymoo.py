@@ -45,8 +45,8 @@ class Mixed(ElementwiseProblem):
 
 
 def test_minimize_reaches_the_known_optimum_within_the_evaluations():
-    found = minimize(G24(), MeCO(), ("n_eval", 100), seed=1)
-    assert found.algorithm.evaluator.n_eval == 100
+    found = minimize(G24(), MeCO(), ("n_eval", 150), seed=1)
+    assert found.algorithm.evaluator.n_eval == 150
     assert found.F[0] == pytest.approx(-5.508, abs=1e-3)
     assert found.CV[0] == 0.0
 
@@ -119,7 +119,7 @@ def test_points_to_try_first_and_points_already_evaluated():
 
 def test_ask_and_tell_by_hand():
     problem, algorithm = G24(), MeCO()
-    algorithm.setup(problem, termination=("n_eval", 80), seed=1)
+    algorithm.setup(problem, termination=("n_eval", 150), seed=1)
     while algorithm.has_next():
         asked = algorithm.ask()
         algorithm.evaluator.eval(problem, asked)
@@ -128,7 +128,7 @@ def test_ask_and_tell_by_hand():
 
 
 def test_solve_takes_a_problem_of_pymoo():
-    runs = meco.solve(DEFAULT, G24(), budget=100, seeds=[1, 2])
+    runs = meco.solve(DEFAULT, G24(), budget=150, seeds=[1, 2])
     assert all(run.feasible and run.f == pytest.approx(-5.508, abs=0.01) for run in runs)
 
 

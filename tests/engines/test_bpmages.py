@@ -179,7 +179,7 @@ def test_a_start_that_stops_improving_is_followed_by_larger_and_smaller_ones():
 
 def test_the_search_reaches_a_constrained_optimum():
     problem = get_problem("corner", 4)
-    result = solve("BP-epsMAg-ES", problem, budget=5000, seeds=[1])[0]
+    result = solve("BP-epsMAg-ES", problem, budget=6500, seeds=[1])[0]
     assert result.feasible
     assert_allclose(result.f, problem.best_known, rtol=0.01)
 

@@ -47,7 +47,7 @@ def pressure_vessel(x):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_welded_beam(method):
     fun, bounds = by_name("RC19")
-    result = meco.minimize(fun, bounds, method=method, budget=4000, seed=1)
+    result = meco.minimize(fun, bounds, method=method, budget=5000, seed=1)
     assert result.success
     assert_allclose(result.fun, 1.6702177263, rtol=0.01)
     assert result.fun >= 1.6702177
