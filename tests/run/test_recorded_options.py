@@ -24,7 +24,7 @@ def go_on(folder, **options):
 
 def test_constants_of_another_value_are_another_run(tmp_path):
     begin(tmp_path / "run", Method("MeCO-TR", policy={"theta": 0.05, "share": 0.1}))
-    with pytest.raises(InvalidInput, match="its options is"):
+    with pytest.raises(InvalidInput, match=r"its options \(policy.theta\) is 0.05, here it is 0.95"):
         go_on(tmp_path / "run", method=Method("MeCO-TR", policy={"theta": 0.95, "share": 0.1}))
 
 
@@ -36,7 +36,7 @@ def test_constants_are_taken_from_the_folder(tmp_path):
 
 def test_a_rule_is_compared_by_what_it_is_made_of_and_given_again(tmp_path):
     begin(tmp_path / "run", Method("SHADE", rule=FixedEpsilon(share=0.2), pop_size=10))
-    with pytest.raises(InvalidInput, match="its options is"):
+    with pytest.raises(InvalidInput, match=r"its options \(rule.share\) is 0.2, here it is 0.9"):
         go_on(tmp_path / "run", method=Method("SHADE", rule=FixedEpsilon(share=0.9), pop_size=10))
     with pytest.raises(InvalidInput, match=r'give method=Method\("SHADE", rule=<the same>\) again'):
         go_on(tmp_path / "run")

@@ -17,9 +17,11 @@ def describe_change(key: str, before: Any, now: Any, names: Sequence[str]) -> st
         return f"it knew {counts[0]} evaluated points, here there are {counts[1]}" + (
             "" if counts[0] != counts[1] else " others"
         )
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        inner = next(name for name in (*before, *now) if before.get(name) != now.get(name))
-        key, before, now = f"{key} ({inner})", before.get(inner), now.get(inner)
+    path = []
+    while isinstance(before, Mapping) and isinstance(now, Mapping):
+        path.append(next(name for name in (*before, *now) if before.get(name) != now.get(name)))
+        before, now = before.get(path[-1]), now.get(path[-1])
+    key += f" ({'.'.join(path)})" if path else ""
     return f"its {key} is {before!r:.60}, here it is {now!r:.60}"
 
 
