@@ -84,6 +84,17 @@ def test_a_method_that_breaks_a_promise_is_told_which():
         check_method(dict)
 
 
+def test_an_engine_that_offers_more_than_its_record_is_told_how_to_name_it():
+    class Saved(Uniform):
+        remembers = ("generation", "population")
+
+        def capabilities(self):
+            return (SavedState(self),)
+
+    with pytest.raises(AssertionError, match=r"offers SavedState, .* meco.MethodRecord\(..., offers=\(SavedState,\)\)"):
+        check_method(Saved)
+
+
 class Remembering(Uniform):
     """Random search around its best point, of which it tells a part."""
 

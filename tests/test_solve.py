@@ -33,3 +33,8 @@ def test_solve_takes_a_list_of_names():
 def test_a_budget_below_one_is_refused(budget):
     with pytest.raises(InvalidInput, match=f"at least 1 evaluation; got {budget}"):
         meco.solve("SHADE", "tilted", budget=budget)
+
+
+def test_dim_belongs_to_the_problem():
+    with pytest.raises(InvalidInput, match=r"give meco.get_problem\('C01', dim=5\) as the problem"):
+        meco.solve("SHADE", "C01", 100, dim=5)

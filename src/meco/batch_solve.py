@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ def solve(
     """
     name = METHODS.resolve(method)
     record = METHODS[name]
+    _refuse_facts_of_problems(record, problem, options)
     draw = Streams(_read_integers("seeds", seeds), xp, device)
     each = _read_problems(problem, draw.runs)
     budget = 50 * each[0].dim if budget is None else _read_integers("budget", [budget])[0]
@@ -62,6 +63,14 @@ def solve(
         )
         found |= dict(zip(rows, some))
     return [found[i] for i in range(draw.runs)]
+
+
+def _refuse_facts_of_problems(record: MethodRecord, problem: Any, options: Mapping[str, Any]) -> None:
+    """InvalidInput for dim and instance among the options of a method that has none: they belong to the problem."""
+    for key in ("dim", "instance"):
+        if key in options and key not in (record.accepted_options() or (key,)):
+            named = f"meco.get_problem({problem!r:.40}, {key}={options[key]!r})"
+            raise InvalidInput(f"{key} belongs to the problem, not to the method: give {named} as the problem")
 
 
 def _group_lockstep(record: MethodRecord, problems: Sequence[Problem]) -> list[list[int]]:

@@ -105,14 +105,19 @@ LIKE_A_PART = 0.7  # likeness of a name to one that has it as a part
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like this one, None if none is like it; a common beginning settles ties.
 
-    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before those that are little like it.
+    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before those that are little like it, and one
+    whose numbers have more zeros in front, as "C01" of "C1", before all others.
     """
     wanted = name.lower()
+
+    def plain(text: str) -> str:
+        return re.sub(r"0+(?=\d)", "", text)
 
     def likeness(candidate: str) -> tuple[float, int]:
         other = candidate.lower()
         part = LIKE_A_PART if wanted in re.split(r"[^a-z0-9]+", other) else 0.0
-        return max(SequenceMatcher(None, wanted, other).ratio(), part), len(commonprefix([wanted, other]))
+        same = 1.0 if plain(wanted) == plain(other) else 0.0
+        return max(SequenceMatcher(None, wanted, other).ratio(), part, same), len(commonprefix([wanted, other]))
 
     best = max(known, key=likeness, default=None)
     return best if best is not None and likeness(best)[0] >= 0.5 else None

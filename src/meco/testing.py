@@ -255,7 +255,11 @@ def offers_what_its_record_says(subject: Subject) -> None:
         {kind.__name__ for kind in kinds} for kinds in (_list_offered_kinds(engine), METHODS[subject.method].offers)
     )
     assert made >= named, f"the record names {', '.join(sorted(named - made))}, which the engine does not offer"
-    assert made <= named, f"the engine offers {', '.join(sorted(made - named))}, which the record does not name"
+    more = ", ".join(sorted(made - named))
+    assert made <= named, (
+        f"the engine offers {more}, which the record does not name: give it as "
+        f"meco.MethodRecord(..., offers=({more},)); a class alone has a record without any"
+    )
 
 
 def _list_offered_kinds(engine: Engine) -> list[type]:

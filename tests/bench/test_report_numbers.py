@@ -77,6 +77,13 @@ def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypat
         assert row[column].value == of_all[row[0].text]
 
 
+def test_too_few_runs_for_any_test_are_named(runs):
+    few = "no rank-sum test can have p below 0.05"
+    assert few in result_tables.make_pair_table(runs).caption  # 3 runs of each
+    more = {(m, p, r + k): record for (m, p, r), record in runs.records.items() for k in (0, 3)}
+    assert "rank-sum test can have" not in result_tables.make_pair_table(replace(runs, records=more)).caption
+
+
 @pytest.fixture(scope="module")
 def partial(folder, tmp_path_factory):
     """A campaign stopped midway: SHADE, the first contender, has not met C01, and nobody C04 or C20 in 10D."""

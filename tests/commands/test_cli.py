@@ -9,6 +9,7 @@ import pytest
 
 from meco import METHODS, __version__
 from meco.cli import COMMANDS, main
+from meco.problems.suite import SUITES
 
 
 def test_help_lists_every_command(capsys):
@@ -47,6 +48,13 @@ def test_list_shows_rules_and_the_page_of_methods_names_them(capsys):
     page = (Path(__file__).parents[2] / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
     assert all(rules.values())
     assert all(f"`{name}`" in page for name in rules)
+
+
+def test_the_help_of_bench_names_every_suite(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    said = "".join(capsys.readouterr().out.split())  # a long line breaks at hyphens
+    assert all(name in said for name in SUITES)
 
 
 def test_list_shows_generated_families_by_set(capsys):

@@ -120,6 +120,8 @@ def test_the_command_trains_on_problems_of_a_file(tmp_path, capsys, monkeypatch)
     assert main(words) == 0
     known = load_policy(tmp_path / "mine-3d.safetensors").metadata
     assert (known["suite"], known["dim"], len(known["problems"])) == ("own", 3, 2)
+    assert known["training"]["suite"] == "own"
+    assert read_log(tmp_path / "mine-3d.training.jsonl")[0].as_dict() == known["training"]
     capsys.readouterr()
     assert main([*words, "--resume"]) == 0
     assert capsys.readouterr().out == ""  # nothing was left to do
@@ -181,6 +183,8 @@ def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys
     ("words", "message"),
     [
         (["--preset", "loo05"], "did you mean 'loo50'"),
+        (["--suite", "toi"], "no suite named 'toi'; did you mean 'toy'"),
+        (["--suite", "cec", "--leave-one-out"], "did you mean 'cec2017'"),
         (["--holdout", "C77"], "no problem of cec2017 named 'C77'"),
         (["--set", "epochs"], "--set takes NAME=VALUE"),
         (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),

@@ -13,8 +13,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     pin_platform()
     from meco.commands.campaign import add_campaign_options
     from meco.commands.console import parse_count
+    from meco.problems.suite import SUITES
 
-    parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
+    parser.add_argument("--suite", metavar="NAME", help=", ".join(SUITES))
     parser.add_argument(
         "--problem",
         nargs="+",

@@ -83,8 +83,13 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
 
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
     "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
-    UnknownName for other suites.
+    UnknownName for other suites, InvalidInput for what is no name.
     """
+    if not isinstance(name, str):
+        raise InvalidInput(
+            f"get_suite() takes the name of a suite, one of {', '.join(SUITES)} or s2mpj; got {name!r:.60}. A list of "
+            "problems is made by get_problem() of each name"
+        )
     if name == "s2mpj":
         from meco.problems import s2mpj
 

@@ -292,10 +292,23 @@ def make_pair_table(results: RunArrays, reference: str | None = None) -> Table:
         columns.append(Column(f"p (Holm), {title}", test))
     caption = (
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
-        f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind."
+        f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind.{_note_few_runs(results, base)}"
     )
     title, what = f"{name} against each method{dim_text(results)}", REFERENCES.get(name, "pairs")
     return Table(item_name(results, what), title, columns, rows, caption)
+
+
+def _note_few_runs(results: RunArrays, base: int) -> str:
+    """A sentence for a caption where runs are too few for a rank-sum test to find anything; "" where they are not."""
+    runs = [int((~np.isnan(order)).sum(axis=-1).max(initial=0)) for order in results.sort_keys("first")]
+    able = [stats.least_rank_sum_p(runs[base], each) < stats.ALPHA for m, each in enumerate(runs) if m != base]
+    if all(able):
+        return ""
+    which = "no rank-sum test" if not any(able) else "not every rank-sum test"
+    return (
+        f" With so few runs (least {min(runs)} of a method) {which} can have p below 0.05, whatever the results: what "
+        "looks like ties may be none; 4 runs of each are the fewest."
+    )
 
 
 # -- single experiments ----------------------------------------------------------------------

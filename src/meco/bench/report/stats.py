@@ -5,6 +5,7 @@ Ranks, intervals and curves need NumPy alone; the tests and the critical differe
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +165,15 @@ def rank_sum_p(a: np.ndarray, b: np.ndarray) -> float:
     """
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     return 1.0 if np.unique([*a, *b]).size == 1 else float(_scipy_stats().mannwhitneyu(a, b).pvalue)
+
+
+def least_rank_sum_p(a: int, b: int) -> float:
+    """The least p that the rank-sum test can have with so many runs of two methods: all of one before all of the other.
+
+    >>> least_rank_sum_p(3, 3), round(least_rank_sum_p(4, 4), 3)
+    (0.1, 0.029)
+    """
+    return min(1.0, 2.0 / math.comb(a + b, a))
 
 
 class RankTest(NamedTuple):

@@ -14,6 +14,7 @@ from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import SUITES
 
 INSTANCES = ("paper", "official", "random")
+OWN = "own"  # in place of a suite, where all problems are of files
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,20 @@ class TaskSettings(Settings):
     problems: tuple[str, ...] = ()
     instances: str = "paper"  # "random": another shift and rotation in every episode
 
-    choices: ClassVar = {"instances": INSTANCES, "suite": SUITES}
+    choices: ClassVar = {"instances": INSTANCES, "suite": (*SUITES, OWN)}
     minimums: ClassVar = {"dim": 1}
 
     def __post_init__(self) -> None:
-        """Refuse unknown problems and problems named twice; none named is all of the suite."""
+        """Refuse unknown problems and problems named twice; none named is all of the suite.
+
+        Where all are of files, no suite takes part: it is called "own".
+        """
         super().__post_init__()
-        known = SUITES[self.suite]
+        if self.problems and all(map(names_a_file, self.problems)):
+            object.__setattr__(self, "suite", OWN)
+        if self.suite == OWN and not self.problems:
+            raise InvalidInput("problems of your own are named one by one: --problem file.py:name ...")
+        known = SUITES.get(self.suite, ())
         for name in self.problems:
             if name not in known and not names_a_file(name):
                 raise UnknownName("training problem", name, known)
@@ -42,8 +50,9 @@ class TaskSettings(Settings):
 
     @property
     def source(self) -> str:
-        """Where the problems come from, in a word: the suite, or "own"."""
-        return "own" if any(names_a_file(name) for name in self.problems) else self.suite
+        """Where the problems come from, in words: the suite, "own", or both."""
+        mixed = self.suite != OWN and any(names_a_file(name) for name in self.problems)
+        return f"{self.suite} and {OWN}" if mixed else self.suite
 
 
 @dataclass(frozen=True)

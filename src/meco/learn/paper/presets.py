@@ -26,11 +26,19 @@ Preset = Callable[[int], list[TrainingConfig]]  # from a seed
 
 
 def list_problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
-    """The problems of a suite but for those held out; UnknownName for one that is not of it."""
+    """The problems of a suite but for those held out; UnknownName for one that is not of it, and for another suite."""
+    known = _list_suite(suite)
     for name in held_out:
-        if name not in SUITES[suite]:
-            raise UnknownName(f"problem of {suite}", name, SUITES[suite])
-    return tuple(p for p in SUITES[suite] if p not in held_out)
+        if name not in known:
+            raise UnknownName(f"problem of {suite}", name, known)
+    return tuple(p for p in known if p not in held_out)
+
+
+def _list_suite(suite: str) -> tuple[str, ...]:
+    """The problems of a suite; UnknownName for another one."""
+    if suite not in SUITES:
+        raise UnknownName("suite", suite, SUITES)
+    return SUITES[suite]
 
 
 def make_leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
@@ -43,7 +51,7 @@ def make_leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> l
             problems=list_problems_without(suite, [left_out]),
             **settings,
         )
-        for number, left_out in enumerate(SUITES[suite], 1)
+        for number, left_out in enumerate(_list_suite(suite), 1)
     ]
 
 
