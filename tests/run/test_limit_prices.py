@@ -6,6 +6,7 @@ from convex_problems import draw_problem
 from numpy.testing import assert_allclose
 
 import meco
+from meco.run.noise_in_slopes import noise_explains
 from noisy_problems import PRESS, noisy_press
 
 NEAR = 0.05  # a multiplier may be off by so much of itself
@@ -127,6 +128,38 @@ def test_a_limit_that_noise_cannot_reach_has_no_price_and_of_the_others_noise_is
     assert result.probability is not None
     assert result.multipliers == {"force": None, "press": None, "length": 0.0}
     assert [limit.reason for limit in result.limits] == ["the values are noisy", "the values are noisy", ""]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("size", [1e-3, 1e-13])
+def test_before_a_noisy_search_has_converged_no_limit_is_said_to_cost_nothing(seed, size):
+    """The price is 0.34 at the optimum, which the answer of 25 calls is far from."""
+    rng = np.random.default_rng(seed)
+
+    def valley(x):
+        return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2 + size * rng.normal(), [
+            x[0] + x[1] - 1 + size * rng.normal()
+        ]
+
+    result = meco.minimize(valley, [(-2, 2)] * 2, budget=25, seed=1, noise=True if size == 1e-3 else size)
+    assert result.probability == 1.0
+    assert result.multipliers == {"g1": None}
+    assert {limit.reason for limit in result.limits} == {"the search has not converged here"}
+
+
+def test_noise_explains_a_slope_within_its_error_and_neither_a_descent_nor_a_shape():
+    rng = np.random.default_rng(1)
+    u, nothing = 0.4 + 0.2 * rng.random((60, 2)), np.zeros(0, dtype=int)
+    bowl = ((u - 0.5) ** 2).sum(axis=1)[:, None]
+    noise = 0.01 * rng.normal(size=(60, 1))
+
+    def explains(values, size):
+        return noise_explains(u, values, np.array([0.5, 0.5]), np.array([size]), nothing, nothing.astype(bool))
+
+    assert explains(bowl + noise, 0.01)
+    assert not explains(bowl + u[:, :1] + noise, 0.01)
+    assert not explains(np.abs(u - 0.5).sum(axis=1)[:, None], 1e-13)
+    assert not explains(bowl + noise, 0.0)
 
 
 def test_little_noise_leaves_the_right_multipliers():

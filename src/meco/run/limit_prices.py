@@ -10,7 +10,7 @@ import numpy as np
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import LimitPrice
 from meco.run.function_source import make_box
-from meco.run.kkt import CLOSE, NOT_UNIQUE, LimitMultipliers, find_multipliers
+from meco.run.kkt import CLOSE, NOT_KNOWN_WELL, NOT_STATIONARY, NOT_UNIQUE, LimitMultipliers, find_multipliers
 from meco.run.request import Request
 
 ONE_PERCENT = 0.01
@@ -41,8 +41,8 @@ def price_limits(
     """A price for each constraint, and for each bound that the answer lies at; each without one says why.
 
     Integer variables stay as they are: only points with the same integers are looked at. feasible: whether the answer
-    is, of noisy values in the mean. deviations [C] are those of one noisy call of each constraint, None without noise:
-    then a limit without a price that the answer is far from has the price 0, and noise is the reason of others.
+    is, of noisy values in the mean. deviations [1 + C] are those of one noisy call of f and constraints, None without
+    noise: where these explain why no price can be told, they are the reason, and limits far from the answer have 0.
     """
     n_ineq = best.g.size
     kinds = ["inequality"] * n_ineq + ["equality"] * best.h.size
@@ -64,7 +64,8 @@ def price_limits(
         found = _find_scaled_multipliers(u, y, at[free], value, n_ineq, room[:, free])
     stationary = free.all() and all(reason == NOT_UNIQUE for reason in found.reasons.values())
     if deviations is not None:
-        found = _blame_noise(found, y[:, 1 : 1 + n_ineq], best.g, deviations[:n_ineq])
+        with np.errstate(all="ignore"):
+            found = _blame_noise(found, u, y, at[free], best.g, deviations)
     limits = _find_limits(request, names, n_ineq)
     prices = [
         LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT * abs(limits.get(name, 0.0))))
@@ -89,17 +90,34 @@ def _find_limits(request: Request, names: Sequence[str], n_ineq: int) -> dict[st
     return find_limits(given, names, n_ineq)
 
 
-def _blame_noise(found: LimitMultipliers, y: np.ndarray, g: np.ndarray, deviations: np.ndarray) -> LimitMultipliers:
-    """The same with 0 for inequalities without a multiplier that are surely not met, and noise as reason of others.
+def _blame_noise(
+    found: LimitMultipliers, u: np.ndarray, y: np.ndarray, at: np.ndarray, g: np.ndarray, deviations: np.ndarray
+) -> LimitMultipliers:
+    """The same with noise as the reason where noise explains why, and 0 for inequalities that are surely not met.
 
-    y [n, p] are all values, g [p] those of the answer, deviations [p] of a single call.
+    0 needs a point that is stationary as far as values tell: never where the search has not converged. u [n, D] and
+    y [n, 1 + C] are all points and values, `at` [D] and g [p] those of the answer, deviations [1 + C] of a single call.
     """
-    width = np.max(y, axis=0, initial=-np.inf) - np.min(y, axis=0, initial=np.inf)
-    slack = -g > np.maximum(SLACK_DEVIATIONS * deviations, SLACK_SHARE * width)
-    untold = np.isnan(found.constraints[: len(g)])
+    p, noise = len(g), deviations[1 : 1 + len(g)]
+    values = y[:, 1 : 1 + p]
+    width = np.max(values, axis=0, initial=-np.inf) - np.min(values, axis=0, initial=np.inf)
+    slack = -g > np.maximum(SLACK_DEVIATIONS * noise, SLACK_SHARE * width)
+    hidden = [k for k, reason in found.reasons.items() if reason in (NOT_STATIONARY, NOT_KNOWN_WELL)]
+    explained = False
+    if hidden:
+        from meco.run.noise_in_slopes import noise_explains
+
+        active = np.flatnonzero(np.concatenate([~slack, np.ones(len(found.constraints) - p, dtype=bool)]))
+        explained = noise_explains(u, y, at, deviations, active, active >= p)
+    free_of_price = {
+        k
+        for k, reason in found.reasons.items()
+        if k < p and slack[k] and (reason == NOT_UNIQUE or (reason == NOT_KNOWN_WELL and explained))
+    }
     prices = found.constraints.copy()
-    prices[: len(g)][slack & untold] = 0.0
-    reasons = {k: NOISY for k in found.reasons if k >= len(g) or not slack[k]}
+    prices[sorted(free_of_price)] = 0.0
+    blamed = dict.fromkeys(hidden, NOISY) if explained else {}
+    reasons = {k: blamed.get(k, reason) for k, reason in found.reasons.items() if k not in free_of_price}
     return found._replace(constraints=prices, reasons=reasons)
 
 

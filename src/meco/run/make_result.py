@@ -158,7 +158,8 @@ def _price_limits(request: Request, result: Result, found: BestPoint, names: Seq
 
     assert result.evaluations is not None
     feasible = found.feasible or is_feasible_in_mean(result)
-    deviations = None if result.repeated is None else result.repeated["constraint_spread"]
+    noisy = result.repeated
+    deviations = None if noisy is None else np.concatenate([[noisy["spread"]], noisy["constraint_spread"]])
     priced = price_limits(request, result.evaluations, found, names, feasible=feasible, deviations=deviations)
     return LimitPrices(priced.prices), priced.stationary
 
