@@ -25,6 +25,7 @@ READABLE = (  # as result["fun"], in this order
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SUCCESS_PROBABILITY = 0.95  # with which noisy calls must say that x is feasible, for success
+EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
 SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
 
 
@@ -337,11 +338,19 @@ class Result(Mapping[str, Any]):
 
 
 def is_feasible_in_mean(result: Result) -> bool:
-    """Whether x keeps every constraint by the means of noisy calls, though not with the probability of a success."""
-    if result.success or not result.probability or result.evaluations is None:  # of an equality that is off it is 0
+    """Whether x keeps every constraint by the means of noisy calls, though not with the probability of a success.
+
+    That may be any, 0 too, where it underflows: the constraints decide. A probability above 0 is told only of points
+    that keep the equalities, within their tolerances and EQUALITY_ERRORS.
+    """
+    if result.success or result.probability is None or result.repeated is None or result.evaluations is None:
         return False
-    inequalities = list(result.constraints.values())[: result.evaluations.g.shape[1]]
-    return all(each.violation <= each.tolerance for each in inequalities)
+    each, n_ineq = list(result.constraints.values()), result.evaluations.g.shape[1]
+    if any(c.violation > c.tolerance for c in each[:n_ineq]):
+        return False
+    errors = np.asarray(result.repeated["constraint_spread"])[n_ineq:] / math.sqrt(result.repeated["calls"])
+    within = [c.violation <= c.tolerance + EQUALITY_ERRORS * e for c, e in zip(each[n_ineq:], errors.tolist())]
+    return result.probability > 0.0 or all(within)
 
 
 def describe_doubt(probability: float) -> str:

@@ -120,6 +120,26 @@ def test_what_is_feasible_in_the_mean_and_not_surely_is_called_that():
     assert not any("no feasible answer" in limit.reason for limit in result.limits)
 
 
+def test_a_probability_that_underflows_leaves_a_result_that_is_feasible_in_the_mean():
+    rng = np.random.default_rng(1)
+    x = np.r_[np.zeros((8, 1)), np.linspace(0.1, 1, 1200)[:, None]]
+    f = np.r_[np.ones(8), 2 * np.ones(1200)]
+    g = np.r_[900 + 0.1 * rng.normal(size=8), -1e-4 * np.ones(1200)][:, None]
+    result = meco.minimize(lambda x: (1.0, [900 + 0.1 * rng.normal()]), [(0, 1)], evaluated=(x, f, g), budget=4, seed=1)
+    assert (result.success, result.maxcv, result.fun) == (False, 0.0, 2.0)
+    assert is_feasible_in_mean(result)
+    assert "x is feasible in the mean, with probability 0.000" in result.message
+
+
+def test_an_equality_that_is_off_in_the_mean_is_not_feasible_in_it():
+    result = meco.minimize(
+        lambda x: {"f": float(x[0]), "h": [0.5], "se": [0.1, 0.1]}, [(0, 1)], method="SHADE", budget=4, seed=1
+    )
+    assert (result.success, result.probability) == (False, 0.0)
+    assert not is_feasible_in_mean(result)
+    assert "(1 of 1 violated, worst: h1 by 0.5 in the mean)" in result.message
+
+
 def test_a_probability_below_the_asked_one_never_reads_as_it():
     assert "0.949, below the 0.95" in describe_doubt(0.94999)
 

@@ -16,6 +16,7 @@ from meco.core.loop import Loop
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import (
+    EQUALITY_ERRORS,
     ConstraintValue,
     LimitPrices,
     Minimum,
@@ -28,7 +29,7 @@ from meco.result import (
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
-from meco.run.noisy_answer import EQUALITY_ERRORS, NoisyAnswer, choose_noisy_answer
+from meco.run.noisy_answer import NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
@@ -277,8 +278,10 @@ def _describe_point(result: Result, n_ineq: int, noise_told: bool) -> list[str]:
 
 
 def _describe_violated(result: Result) -> str:
-    """How many constraints x violates, one at least, and the worst of them."""
+    """How many constraints x violates, and the worst of them where there is one."""
     hurt = {name: c.violation for name, c in result.constraints.items() if c.violation > c.tolerance}
+    if not hurt:
+        return f"0 of {len(result.constraints)} violated"
     worst = max(hurt, key=lambda name: hurt[name])
     return f"{len(hurt)} of {len(result.constraints)} violated, worst: {worst} by {hurt[worst]:.6g}"
 

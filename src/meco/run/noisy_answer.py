@@ -24,10 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import SUCCESS_PROBABILITY
+from meco.result import EQUALITY_ERRORS, SUCCESS_PROBABILITY
 from meco.run.point_means import PointMeans, average_calls
-
-EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
 
 
 class NoisyAnswer(NamedTuple):
