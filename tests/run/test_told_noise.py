@@ -118,11 +118,11 @@ def test_told_noise_counts_where_no_call_was_repeated(method):
 
 
 def test_of_single_calls_the_least_f_that_is_probably_feasible_is_the_answer():
-    f, g = np.array([0.0, 1.0, 2.0]), np.array([[-0.1], [-0.2], [-0.5]])
+    f, g = np.array([0.0, 1.0, 2.0]), np.array([[-0.1], [-0.25], [-0.5]])
     rows = iter(zip(f, g))
     result = meco.minimize(lambda x: next(rows), [(0, 1)], method="SHADE", budget=3, seed=1, noise=0.1)
     assert (result.fun, result.success, result.repeated["calls"]) == (1.0, True, 1)
-    assert result.probability == pytest.approx(0.97725, abs=1e-5)  # Phi(2)
+    assert result.probability == pytest.approx(0.99379**3, abs=1e-5)  # Phi(2.5), of three
     assert "of one call f = 1, standard error 0.1" in result.message
 
 

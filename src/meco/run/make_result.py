@@ -308,6 +308,8 @@ def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
     else:
         said = f"{said}. No feasible point was found; this x is the likeliest to keep the {kinds}, with probability "
         said += f"{result.probability:.3f} ({_describe_violated(result)} in the mean)."
+    if calls == 1:
+        said = f"{said} The probability is a bound, as the best of many points that were called once is a lucky one."
     if len(result.constraints) == n_ineq:
         return said
     return f"{said} Equalities are judged by their means, within the tolerance and {EQUALITY_ERRORS:g} standard errors."

@@ -12,8 +12,14 @@ Of an equality no probability is asked: its mean must be within the tolerance an
 
 The answer has the least mean of f of the points that are feasible with this probability; where there is none, it is
 the point that most likely is. How often a point was called does not speak for it: a search may have called one again
-and again that it knows to violate. Points that were called once count only where no other keeps the limits by its
-means. Of m such points that kept them the best is a lucky one, so its probability is (1) to the power of m.
+and again that it knows to violate. Points that were called once count only where no other keeps the limits by
+its means. The best of m of these is a lucky one, and (1) too large for it. Were all of them at a limit, none would seem
+to be as far inside as it does with the probability
+
+    (1) to the power of m,                                                                              (2)
+
+which stands in the place of (1) for each point that was called once, whatever else was called again. That is a bound
+(Sidak's), not a probability: the true one is larger where few of them are near their limits.
 """
 
 from __future__ import annotations
@@ -58,46 +64,49 @@ def choose_noisy_answer(
         deviations = np.split(told, (1, 1 + every.g.shape[1]))
     if not any(np.any(d > 0.0) for d in deviations):
         return None
-    chances = _rank_candidates(found, deviations, tolerances)
-    k = _choose_index(found, chances, tolerances)
+    candidate = _find_candidates(found, deviations, tolerances)
+    chances = np.full(len(found.x), -1.0)  # eq. (1), -1 of points that are no candidates
+    for i in np.flatnonzero(candidate).tolist():
+        chances[i] = _feasibility_probability(found, i, deviations, tolerances)
+    single = candidate & (found.calls == 1)
+    with np.errstate(under="ignore"):
+        bounds = np.where(single, chances ** np.count_nonzero(single), chances)  # (2)
+    k = _choose_index(found, chances, bounds, tolerances)
     g, h = found.mean[1][k], found.mean[2][k]
     root = math.sqrt(found.calls[k])
-    sure = bool(chances[k] >= SUCCESS_PROBABILITY)
+    sure = bool(bounds[k] >= SUCCESS_PROBABILITY)
     point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, sure, True)
     errors = np.concatenate([np.atleast_1d(deviations[1]), np.atleast_1d(deviations[2])]) / root
-    return NoisyAnswer(point, float(chances[k]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
+    return NoisyAnswer(point, float(bounds[k]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
 
 
-def _rank_candidates(found: PointMeans, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> np.ndarray:
-    """The probability [n] that each point may answer with; -1 of points that are no candidates.
-
-    Those are points called once, unless all were or no other keeps the limits by its means.
-    """
-    again = found.calls >= min(2, int(found.calls.max()))
-    chances = np.full(len(again), -1.0)
-    for k in np.flatnonzero(again).tolist():
-        chances[k] = _feasibility_probability(found, k, deviations, tolerances)
-    kept = (found.mean[1] <= np.asarray(tolerances[0])).all(axis=1)  # of equalities the probability tells: it is not 0
-    if again.all() or (kept & (chances > 0.0)).any():
-        return chances
-    single = np.flatnonzero(kept & ~again).tolist()
-    once = {k: _feasibility_probability(found, k, deviations, tolerances) for k in single}
-    lucky = {k: chance for k, chance in once.items() if chance > 0.0}
-    for k, chance in lucky.items():
-        chances[k] = chance ** len(lucky)
-    return chances
+def _find_candidates(found: PointMeans, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> np.ndarray:
+    """Which points [n] may be the answer: those called again, and where none of them keeps the limits by its means,
+    those called once that do. All, where no point was called again and none keeps them."""
+    again = found.calls > 1
+    kept = (found.mean[1] <= np.asarray(tolerances[0])).all(axis=1)
+    kept &= (np.abs(found.mean[2]) <= _allow_equalities(found.calls, deviations, tolerances)).all(axis=1)
+    if (kept & again).any():
+        return again
+    return again | kept if (again | kept).any() else np.ones(len(again), dtype=bool)
 
 
-def _choose_index(found: PointMeans, chances: np.ndarray, tolerances: tuple[Any, Any]) -> int:
-    """The point with the least mean of f of those surely feasible; else the likeliest to be, then the least violation.
+def _choose_index(found: PointMeans, chances: np.ndarray, bounds: np.ndarray, tolerances: tuple[Any, Any]) -> int:
+    """The point with the least mean of f of those surely feasible, by bounds (2) [n]; else the likeliest to be.
 
     Of the surely feasible, those called half as often as any of them or more: a mean of few calls may be a lucky one.
+    Where bounds are equal, as those that underflow, chances (1) [n] decide, then the violation, then f.
     """
-    sure = chances >= SUCCESS_PROBABILITY
+    sure = bounds >= SUCCESS_PROBABILITY
     if sure.any():
         most = int(found.calls[sure].max())
         return int(np.argmin(np.where(sure & (found.calls >= (most + 1) // 2), found.mean[0], np.inf)))
-    return int(np.lexsort((found.violation(tolerances), -chances))[0])
+    return int(np.lexsort((found.mean[0], found.violation(tolerances), -chances, -bounds))[0])
+
+
+def _allow_equalities(calls: np.ndarray, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> np.ndarray:
+    """How far the mean of so many calls [...] of each equality may be from 0 [..., q]."""
+    return np.asarray(tolerances[1]) + EQUALITY_ERRORS * deviations[2] / np.sqrt(calls)[..., None]
 
 
 def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
@@ -117,7 +126,7 @@ def _feasibility_probability(
     """Eq. (1) of point number k, with deviations of f [], g [p], h [q]; 0 where the mean of an equality is off."""
     root = math.sqrt(found.calls[k])
     g, h = found.mean[1][k], found.mean[2][k]
-    if np.any(np.abs(h) > np.asarray(tolerances[1]) + EQUALITY_ERRORS * deviations[2] / root):
+    if np.any(np.abs(h) > _allow_equalities(found.calls[k], deviations, tolerances)):
         return 0.0
     room = np.asarray(tolerances[0]) - g
     error = np.broadcast_to(deviations[1] / root, room.shape)
