@@ -59,13 +59,13 @@ class ConfirmedPoint(NamedTuple):
 def best_confirmed_point(every: Evaluations, tolerances: tuple[Any, Any]) -> ConfirmedPoint | None:
     """The answer by repeated calls: that of a noisy run, or the best where calls do not differ; None where none was.
 
-    Of points that were called half as often as any that keeps the constraints, or more.
+    Of points that were called again, half as often as any that keeps the constraints, or more.
     """
     found = average_calls(every)
     again, kept = found.calls > 1, found.feasible(tolerances)
     if not again.any():
         return None
-    noisy = choose_noisy_answer(every, tolerances)
+    noisy = choose_noisy_answer(every, tolerances, called_again=True)
     if noisy is None:
         some = again & kept if (again & kept).any() else again
         at = found.best_index(tolerances, some & (found.calls >= (found.calls[some].max() + 1) // 2))

@@ -46,11 +46,16 @@ class NoisyAnswer(NamedTuple):
 
 
 def choose_noisy_answer(
-    every: Evaluations, tolerances: tuple[Any, Any], told: np.ndarray | None = None
+    every: Evaluations,
+    tolerances: tuple[Any, Any],
+    told: np.ndarray | None = None,
+    *,
+    called_again: bool = False,
 ) -> NoisyAnswer | None:
     """The answer of a run whose calls differ; None where they do not, or where nobody told and no call was repeated.
 
-    told [1 + p + q] are standard deviations of a call, where these are known.
+    told [1 + p + q] are standard deviations of a call, where these are known. called_again: only points that were are
+    candidates; then some point must have been.
     """
     if told is None and len(np.unique(every.x, axis=0)) == len(every.x):
         return None
@@ -64,7 +69,7 @@ def choose_noisy_answer(
         deviations = np.split(told, (1, 1 + every.g.shape[1]))
     if not any(np.any(d > 0.0) for d in deviations):
         return None
-    candidate = _find_candidates(found, deviations, tolerances)
+    candidate = found.calls > 1 if called_again else _find_candidates(found, deviations, tolerances)
     chances = np.full(len(found.x), -1.0)  # eq. (1), -1 of points that are no candidates
     for i in np.flatnonzero(candidate).tolist():
         chances[i] = _feasibility_probability(found, i, deviations, tolerances)
