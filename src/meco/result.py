@@ -186,8 +186,8 @@ class Result(Mapping[str, Any]):
         paper: Survivors, as the paper's own figures take them; None of runs on a user's function.
         repeated: Of a noisy run, or a result that was confirmed: calls of x, mean and spread of f, and the spread of
             constraints.
-        probability: Of a noisy run: how likely x keeps every inequality, by the means of its calls; success means at
-            least 0.95. None where calls of one point do not differ.
+        probability: Of a noisy run: how likely x keeps every inequality, by the means of its calls (a bound where x was
+            called once); success means at least 0.95. None where calls of one point do not differ.
     """
 
     x: np.ndarray
@@ -353,12 +353,16 @@ def is_feasible_in_mean(result: Result) -> bool:
     return result.probability > 0.0 or all(within)
 
 
+def format_probability(probability: float) -> str:
+    """A probability with three digits, rounded down: 0.9499 is below 0.95 and must not read as it, nor 0.9999 as 1."""
+    return f"{math.floor(1000.0 * probability) / 1000.0:.3f}"
+
+
 def describe_doubt(probability: float) -> str:
     """What there is to say of a point that is feasible in the mean, and by how much that is not sure."""
-    shown = math.floor(1000.0 * probability) / 1000.0  # 0.9499 is below 0.95 and must not read as 0.950
     return (
-        f"feasible in the mean, with probability {shown:.3f}, below the {SUCCESS_PROBABILITY:g} that success asks for: "
-        "more calls would settle it"
+        f"feasible in the mean, with probability {format_probability(probability)}, "
+        f"below the {SUCCESS_PROBABILITY:g} that success asks for: more calls would settle it"
     )
 
 

@@ -1,6 +1,7 @@
 """The page of one run stands alone and says what the result says."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -140,11 +141,19 @@ def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer
 def test_a_page_of_what_is_feasible_in_the_mean_says_so_from_its_heading_on(tmp_path):
     result = meco.minimize(doubtful, [(0, 1)], method="SHADE", budget=10, seed=1)
     text, said = page_of(result, tmp_path)
-    assert f"<title>One run: f = {result.fun:.6g} in the mean, feasible with probability 0.02</title>" in text
+    assert f"<title>One run: f = {result.fun:.6g} in the mean, feasible with probability 0.024</title>" in text
     assert "The best point" in said
     assert "feasible in the mean, with probability 0.024" in said
     for wrong in ("no feasible", "No feasible", "violates the constraints least"):
         assert wrong not in said
+
+
+def test_the_heading_of_a_page_does_not_round_a_probability_up_to_the_asked_one(tmp_path):
+    found = meco.minimize(doubtful, [(0, 1)], method="SHADE", budget=10, seed=1)
+    text, said = page_of(replace(found, probability=0.9499), tmp_path)
+    assert "feasible with probability 0.949</title>" in text
+    assert "0.95</title>" not in text
+    assert "with probability 0.949, below the 0.95" in said
 
 
 def test_one_variable_and_known_points_have_a_page(tmp_path):

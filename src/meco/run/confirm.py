@@ -16,7 +16,7 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
-from meco.result import LimitPrices, Result, describe_doubt, is_feasible_in_mean
+from meco.result import LimitPrices, Result, describe_doubt, format_probability, is_feasible_in_mean
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
@@ -154,7 +154,7 @@ def _describe_sureness(result: Result) -> str:
         return ""
     if is_feasible_in_mean(result):
         return f" x is {describe_doubt(result.probability)}."
-    return f" Probability that x keeps the constraints: {result.probability:.3f}."
+    return f" Probability that x keeps the constraints: {format_probability(result.probability)}."
 
 
 def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:

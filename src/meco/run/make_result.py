@@ -24,6 +24,7 @@ from meco.result import (
     RunFacts,
     describe_doubt,
     describe_excess,
+    format_probability,
     is_feasible_in_mean,
 )
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
@@ -304,10 +305,10 @@ def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
     if is_feasible_in_mean(result):
         said = f"{said}; x is {describe_doubt(result.probability)} (meco.confirm)."
     elif result.success:
-        said = f"{said}; probability that x keeps the {kinds}: {result.probability:.3f}."
+        said = f"{said}; probability that x keeps the {kinds}: {format_probability(result.probability)}."
     else:
         said = f"{said}. No feasible point was found; this x is the likeliest to keep the {kinds}, with probability "
-        said += f"{result.probability:.3f} ({_describe_violated(result)} in the mean)."
+        said += f"{format_probability(result.probability)} ({_describe_violated(result)} in the mean)."
     if calls == 1:
         said = f"{said} The probability is a bound, as the best of many points that were called once is a lucky one."
     if len(result.constraints) == n_ineq:

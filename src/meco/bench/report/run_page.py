@@ -16,7 +16,7 @@ from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
 from meco.figures.run_figure import WIDE_PANEL, make_controls_figure, make_convergence_figure, make_violation_figure
 from meco.figures.table import Cell, Column, Table, format_number, format_share
-from meco.result import ConstraintValue, describe_doubt, is_feasible_in_mean
+from meco.result import ConstraintValue, describe_doubt, format_probability, is_feasible_in_mean
 
 SHOWN_POINTS = 20  # points drawn across the variables
 MOST_LETTERS = 120  # of names of variables side by side under a picture
@@ -75,7 +75,7 @@ def _describe_state(result: Any) -> str:
     if result.feasible:
         return f"f = {result.fun:.10g}"
     if is_feasible_in_mean(result):
-        return f"f = {result.fun:.6g} in the mean, feasible with probability {result.probability:.2f}"
+        return f"f = {result.fun:.6g} in the mean, feasible with probability {format_probability(result.probability)}"
     return "no feasible point"
 
 
@@ -88,7 +88,7 @@ def _evidence_html(result: Any) -> str:
         failed += f" {count} of {len(every)} answers were partial: they stopped at a violated constraint."
     if result.probability is not None:
         doubt = f"x is {describe_doubt(result.probability)}" if is_feasible_in_mean(result) else ""
-        doubt = doubt or f"x keeps the constraints with probability {result.probability:.3f}"
+        doubt = doubt or f"x keeps the constraints with probability {format_probability(result.probability)}"
         failed += f" Values are noisy: {doubt}."
     said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
     if len(result.minima) < 2:
