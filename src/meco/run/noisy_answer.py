@@ -10,11 +10,16 @@ Standard deviations that the user or the answers told stand in the place of s; a
 judged by single calls. Success means that (1) is at least 0.95.
 Of an equality no probability is asked: its mean must be within the tolerance and two standard errors.
 
-The answer has the least mean of f of the points that are feasible with this probability; where there is none, it is
-the point that most likely is. How often a point was called does not speak for it: a search may have called one again
-and again that it knows to violate. Points that were called once count only where no other keeps the limits by
-its means. The best of m of these is a lucky one, and (1) too large for it. Were all of them at a limit, none would seem
-to be as far inside as it does with the probability
+In the end the means of calls at points alone decide, not the posterior of the models: these proposed the points, and
+their posterior is not calibrated well enough to overrule calls.
+
+The answer has the least mean of f of the points that are feasible with this probability and were called at least half
+as often as any other of these: a mean of few calls may be a lucky one. Where no point is, it is the one that most
+likely is, however often others were called: a search may have called one again and again that it knows to violate.
+
+Points that were called once count only where no other keeps the limits by its means. The best of m of these is a lucky
+one, and (1) too large for it. Were all of them at a limit, none would seem to be as far inside as it does with the
+probability
 
     (1) to the power of m,                                                                              (2)
 
@@ -99,7 +104,6 @@ def _find_candidates(found: PointMeans, deviations: list[np.ndarray], tolerances
 def _choose_index(found: PointMeans, chances: np.ndarray, bounds: np.ndarray, tolerances: tuple[Any, Any]) -> int:
     """The point with the least mean of f of those surely feasible, by bounds (2) [n]; else the likeliest to be.
 
-    Of the surely feasible, those called half as often as any of them or more: a mean of few calls may be a lucky one.
     Where bounds are equal, as those that underflow, chances (1) [n] decide, then the violation, then f.
     """
     sure = bounds >= SUCCESS_PROBABILITY
