@@ -17,7 +17,7 @@ from meco.core.arrays import to_numpy
 from meco.device.kernels import has_kernels, using_kernels
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
-from meco.tr.program import kernel_constants, solve_program
+from meco.tr.program import kernel_constants, limit_of_kernel, solve_program
 from meco.tr.quadratic import LIKELY_SHARE, covariance, fit_weights, variance
 from meco.tr.roughness import ROUGH_LEVELS
 
@@ -31,7 +31,8 @@ if not (ON_CUDA or INTERPRETED):
     pytest.skip("CUDA MISSING and TRITON_INTERPRET is not 1: kernels NOT tested", allow_module_level=True)
 DEVICE = "cuda" if ON_CUDA and not INTERPRETED else "cpu"
 RUNS = 100 if DEVICE == "cuda" else 6  # a run takes the interpreter half a second
-SIZES = [(1, 1), (2, 3), (5, 5), (7, 20), (10, 7), (16, 3), *([(30, 7), (32, 128)] if DEVICE == "cuda" else [])]
+SIZES = [(1, 1), (2, 3), (5, 5), (7, 20), (10, 7), (16, 3)]
+LARGE = [(10, 60), (32, 128), *([(30, 7), (20, 64), (32, 32)] if DEVICE == "cuda" else [])]
 
 
 def moved(array):
@@ -39,8 +40,8 @@ def moved(array):
     return torch.from_numpy(np.ascontiguousarray(array)).to(DEVICE)
 
 
-def solved_by_kernel(program, duals=None, limit=64):
-    """s, duals and the count of systems of programs in NumPy, from the kernel."""
+def solved_by_kernel(program, duals=None, limit=None):
+    """s, duals and the count of systems of programs in NumPy, from the kernel; its limit is that of a search."""
     from meco.device.program_kernel import solve_program_in_one_kernel
 
     hessian, slope, rows, low, high = program
@@ -49,29 +50,37 @@ def solved_by_kernel(program, duals=None, limit=64):
         *map(moved, (hessian, slope)),
         tuple(map(moved, rows)),
         *map(moved, (low, high, duals)),
-        limit,
+        limit_of_kernel(rows.value.shape[1]) if limit is None else limit,
         kernel_constants(),
     )
     return tuple(map(to_numpy, found))
 
 
-def assert_programs_agree(program, duals=None, within=1e-7):
-    """The kernel's answers are optimal, as near as NumPy's are, and no worse."""
+def assert_programs_agree(program, duals=None, within=1e-7, share=1.0):
+    """At least this share is solved, optimal as near as NumPy's answers are and no worse: s, duals and NumPy's s."""
     known, _ = solve_program(*program, 0.0 * program[2].value if duals is None else duals)
     s, dual, solves = solved_by_kernel(program, duals)
-    assert np.all(solves > 0)
-    assert np.max(residual(*program, s, dual)) < within
-    assert_allclose(objective(*program[:3], s), objective(*program[:3], known), rtol=1e-6, atol=1e-6)
-    assert np.all((s >= program[3]) & (s <= program[4]))  # the box is kept to the last bit
+    assert np.all((s >= program[3]) & (s <= program[4]))  # the box is kept to the last bit, solved or not
+    done = solves > 0
+    assert np.mean(done) >= share
+    hessian, slope, rows, low, high = program
+    rows = Rows(*(part[done] for part in rows))
+    hessian, slope, low, high, s, dual, known = (part[done] for part in (hessian, slope, low, high, s, dual, known))
+    assert np.max(residual(hessian, slope, rows, low, high, s, dual)) < within
+    assert_allclose(objective(hessian, slope, rows, s), objective(hessian, slope, rows, known), rtol=1e-6, atol=1e-6)
     return s, dual, known
 
 
-@pytest.mark.parametrize(("dim", "count"), SIZES)
+@pytest.mark.parametrize(("dim", "count"), SIZES + LARGE)
 def test_the_kernel_solves_programs_as_numpy_does(dim, count):
-    """Rows that have to be broken, equalities, bounds that hold steps back, limits that are infinite."""
-    program = random_programs(np.random.default_rng(dim), RUNS, dim, count)
+    """Rows that have to be broken, equalities, bounds that hold steps back, limits that are infinite.
+
+    A few programs with more rows than variables may end unsolved (test_program.py counts them in NumPy).
+    """
+    runs = 1 if INTERPRETED and (dim, count) in LARGE else RUNS  # a large one takes the interpreter half a minute
+    program = random_programs(np.random.default_rng(dim), runs, dim, count)
     program[2].high[0, -1] = np.inf
-    s, _, known = assert_programs_agree(program)
+    s, _, known = assert_programs_agree(program, share=0.95 if count > dim else 1.0)
     assert_allclose(s, known, atol=1e-6)  # strictly convex: there is one answer
 
 
