@@ -173,6 +173,27 @@ def test_the_kernel_fits_as_numpy_does(count, dim, functions, smooth):
     assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(base).max())
 
 
+def test_tau_and_the_smooth_level_may_be_columns_of_a_table_or_one_number_for_all_runs():
+    from meco.device.fit_kernel import fit_weights_in_one_kernel, variance_in_one_kernel
+
+    rng = np.random.default_rng(7)
+    u, y, p, eta = random_fit(rng, 13, 2, 3, 1e-9)
+    table = np.stack([rng.uniform(50.0, 150.0, RUNS), rng.uniform(1e-9, 2e-9, RUNS)], axis=1)
+    v, (u, y, p, eta, table) = moved(rng.normal(size=(RUNS, 5, 2))), map(moved, (u, y, p, eta, table))
+    one = table[:1, 0].expand(RUNS), table[:1, 1].expand(RUNS)
+    for tau, smooth in [(table[:, 0], table[:, 1]), one, (table[:1, 0].float(), table[:1, 1])]:
+        for part, known in zip(
+            fit_weights_in_one_kernel(u, y, p, tau, smooth, ROUGH_LEVELS, eta, LIKELY_SHARE),
+            fit_weights_in_one_kernel(u, y, p, tau.double().clone(), smooth.clone(), ROUGH_LEVELS, eta, LIKELY_SHARE),
+        ):
+            assert_array_equal(to_numpy(part), to_numpy(known))
+        factors = fit_weights_in_one_kernel(u, y, p, tau, smooth, ROUGH_LEVELS, eta, LIKELY_SHARE)[2]
+        same = tau.double().contiguous()
+        assert_array_equal(
+            to_numpy(variance_in_one_kernel(u, v, tau, factors)), to_numpy(variance_in_one_kernel(u, v, same, factors))
+        )
+
+
 def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():
     assert not has_kernels(np.zeros(2))
     assert not has_kernels(torch.zeros(2, dtype=torch.float64))

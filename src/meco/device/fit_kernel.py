@@ -222,7 +222,7 @@ def fit_weights_in_one_kernel(
     function. likely is LIKELY_SHARE.
     """
     (runs, count, dim), functions = u.shape, y.shape[-1]
-    u, y, p, eta = (part.contiguous() for part in (u, y, p, eta))
+    u, y, p, eta, tau, smooth = (part.to(torch.float64).contiguous() for part in (u, y, p, eta, tau, smooth))
     blocks, many = -(-count // BLOCK), 16 if functions > 8 else 8
     factors = u.new_empty(runs, blocks * BLOCK, blocks * BLOCK)
     rest, own = u.new_empty(runs, blocks * BLOCK, many), u.new_empty(runs, blocks * BLOCK, many)
@@ -241,7 +241,8 @@ def variance_in_one_kernel(
 ) -> torch.Tensor:
     """variance() of tr/quadratic.py at steps v [B, n, D], with the factors that fit_weights_in_one_kernel() left."""
     (runs, count, dim), tries, many = u.shape, v.shape[1], 16
-    u, v, blocks = u.contiguous(), v.contiguous(), factors.shape[1] // BLOCK
+    u, v, tau = (part.to(torch.float64).contiguous() for part in (u, v, tau))
+    blocks = factors.shape[1] // BLOCK
     parts = -(-tries // many)
     x, made = u.new_empty(runs, parts, blocks * BLOCK, many), u.new_empty(runs, tries)
     _variance_kernel[(runs, parts)](
