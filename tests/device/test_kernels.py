@@ -14,10 +14,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
-from meco.device.kernels import has_kernels, using_kernels
+from meco.device.kernels import MOST_VARIABLES, has_kernels, using_kernels
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
-from meco.tr.program import kernel_constants, limit_of_kernel, solve_program
+from meco.tr.program import KERNEL_ROWS, kernel_constants, limit_of_kernel, solve_program
 from meco.tr.quadratic import LIKELY_SHARE, covariance, fit_weights, variance
 from meco.tr.roughness import ROUGH_LEVELS
 
@@ -32,7 +32,7 @@ if not (ON_CUDA or INTERPRETED):
 DEVICE = "cuda" if ON_CUDA and not INTERPRETED else "cpu"
 RUNS = 100 if DEVICE == "cuda" else 6  # a run takes the interpreter half a second
 SIZES = [(1, 1), (2, 3), (5, 5), (7, 20), (10, 7), (16, 3)]
-LARGE = [(10, 60), (32, 128), *([(30, 7), (20, 64), (32, 32)] if DEVICE == "cuda" else [])]
+LARGE = [(10, 60), (MOST_VARIABLES, KERNEL_ROWS), *([(30, 7), (20, 64), (32, 32)] if DEVICE == "cuda" else [])]
 
 
 def moved(array):
@@ -120,7 +120,7 @@ def test_after_its_limit_a_run_keeps_what_it_has_come_to():
     assert np.any(solves == -2)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5, 10, 16, 17, 32])
+@pytest.mark.parametrize("dim", [1, 2, 5, 10, 16, 17, MOST_VARIABLES])
 def test_the_kernel_makes_curvature_convex_as_products_do(dim):
     from meco.device.curvature_kernel import convexify_in_one_kernel
 
@@ -133,28 +133,31 @@ def test_the_kernel_makes_curvature_convex_as_products_do(dim):
     assert_allclose(made / size, known / size, atol=1e-13)
 
 
-def random_fit(rng, count, dim, functions, smooth):
+def random_fit(rng, count, dim, functions, smooth, runs=RUNS):
     """Points u, values y, what previous models say of them, and eta of each function; some points coincide."""
-    u = rng.normal(size=(RUNS, count, dim)) / np.sqrt(dim)
+    u = rng.normal(size=(runs, count, dim)) / np.sqrt(dim)
     u[:, 0] = 0.0
     u[:, -1] = u[:, 1]
-    bent = (u * u) @ rng.normal(size=(RUNS, dim, functions))
-    y = u @ rng.normal(size=(RUNS, dim, functions)) + bent
-    p = y * rng.normal(size=(RUNS, 1, functions)) + 0.1 * bent
+    bent = (u * u) @ rng.normal(size=(runs, dim, functions))
+    y = u @ rng.normal(size=(runs, dim, functions)) + bent
+    p = y * rng.normal(size=(runs, 1, functions)) + 0.1 * bent
     p[..., 1] = 0.0  # nothing was known
-    eta = np.full((RUNS, functions), smooth)
+    eta = np.full((runs, functions), smooth)
     eta[:, 1], eta[0, 0], eta[-1, -1] = ROUGH_LEVELS[1], ROUGH_LEVELS[2], ROUGH_LEVELS[0]
     return u, y, p, eta
 
 
-@pytest.mark.parametrize(("count", "dim", "functions"), [(5, 1, 2), (13, 2, 3), (32, 5, 8), (43, 10, 7), (43, 10, 19)])
+@pytest.mark.parametrize(
+    ("count", "dim", "functions"),
+    [(5, 1, 2), (13, 2, 3), (32, 5, 8), (43, 10, 7), (43, 10, 19), (109, MOST_VARIABLES, 7)],
+)
 @pytest.mark.parametrize("smooth", [1e-9, 1e-12])
 def test_the_kernel_fits_as_numpy_does(count, dim, functions, smooth):
     """Weights amplify rounding by the condition of K; what they make of the points does not."""
     from meco.device.fit_kernel import fit_weights_in_one_kernel, variance_in_one_kernel
 
-    rng = np.random.default_rng(count)
-    u, y, p, eta = random_fit(rng, count, dim, functions, smooth)
+    rng, runs = np.random.default_rng(count), 2 if INTERPRETED and count > 100 else RUNS
+    u, y, p, eta = random_fit(rng, count, dim, functions, smooth, runs)
     tau, least = np.array([100.0]), np.array([smooth])
     known = fit_weights(u, y, p, tau, [least, *ROUGH_LEVELS], eta)
     made = fit_weights_in_one_kernel(
@@ -167,7 +170,7 @@ def test_the_kernel_fits_as_numpy_does(count, dim, functions, smooth):
     met = base @ w + ridge * w + kept[:, None, :] * p
     assert_allclose(met, y, atol=1e-11 * np.abs(y).max())
     assert_allclose(base @ w, base @ known.w, atol=1e-7 * np.abs(y).max())
-    v = rng.normal(size=(RUNS, 21, dim))
+    v = rng.normal(size=(runs, 21, dim))
     found = to_numpy(variance_in_one_kernel(*map(moved, (u, v, tau)), made[2]))
     expected = variance(known, v)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(base).max())

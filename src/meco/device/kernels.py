@@ -13,6 +13,8 @@ from importlib.util import find_spec
 
 from meco.core.arrays import Array
 
+MOST_VARIABLES = 32  # up to which formulas run as one kernel: a block's registers hold a run, and tests go so far
+
 
 class _KernelMode:
     """Whether kernels are used now, in this process; using_kernels() sets it."""

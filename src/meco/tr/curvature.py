@@ -12,12 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from meco.core.arrays import Array, namespace
-from meco.device.kernels import has_kernels
+from meco.device.kernels import MOST_VARIABLES, has_kernels
 
 MAX_CURVATURE = 1e8  # curvature beyond this, in units of the region, is a broken model
 OVERFLOWING_CURVATURE = 1e100  # of which no product may be formed
 STEEP, STEADY = (3.4445, -4.7750, 2.0315), (1.875, -1.25, 0.375)  # quick from small values; exact at +-1
-KERNEL_VARIABLES = 32  # up to which all of it is one kernel on a CUDA device
 SCHEDULE = (STEEP,) * 4 + (STEADY,) * 3
 
 
@@ -26,7 +25,7 @@ def convexify(hessian: Array) -> Array:
 
     In NumPy nan counts as 0 and huge numbers are cut; elsewhere it is that of convexify_by_products().
     """
-    if has_kernels(hessian) and hessian.shape[-1] <= KERNEL_VARIABLES:
+    if has_kernels(hessian) and hessian.shape[-1] <= MOST_VARIABLES:
         from meco.device.curvature_kernel import convexify_in_one_kernel  # needs Triton
 
         return convexify_in_one_kernel(hessian, SCHEDULE, MAX_CURVATURE)

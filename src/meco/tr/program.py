@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
-from meco.device.kernels import has_kernels
+from meco.device.kernels import MOST_VARIABLES, has_kernels
 from meco.tr.active_set import find_active_sets
 from meco.tr.elastic_program import (
     LEAST_CURVATURE,
@@ -42,7 +42,7 @@ LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it wa
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
 DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
 KERNEL_SOLVES = 64  # the same in one kernel, and two more for each row: others need not wait, but the next kernel does
-KERNEL_VARIABLES, KERNEL_ROWS = 32, 128  # that one kernel's registers hold
+KERNEL_ROWS = 128  # that one kernel's registers hold
 
 
 class Iterate(NamedTuple):
@@ -64,7 +64,7 @@ def solve_program(
     keeps what it has come to.
     """
     xp, dim = namespace(slope), slope.shape[1]
-    if has_kernels(slope) and dim <= KERNEL_VARIABLES and duals.shape[1] <= KERNEL_ROWS:
+    if has_kernels(slope) and dim <= MOST_VARIABLES and duals.shape[1] <= KERNEL_ROWS:
         return _solve_in_kernel(hessian, slope, rows, low, high, duals)
     program = make_program(hessian, slope, rows, low, high)
     s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet

@@ -35,10 +35,9 @@ from meco.core.arrays import (
     total,
     zeros_like,
 )
-from meco.device.kernels import has_kernels
+from meco.device.kernels import MOST_VARIABLES, has_kernels
 from meco.tr.critical import CriticalFunctions
 
-KERNEL_VARIABLES = 64  # up to which the fit is one kernel on a CUDA device
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
 
 
@@ -195,7 +194,7 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
     u [B, m, D] and y [B, m, F] are steps and changes from the centre; tau [B or 1]; levels are eta of smooth functions
     [B or 1], then of rougher ones; eta [B, F] says which function has which, and others count as smooth.
     """
-    if has_kernels(u) and u.shape[-1] <= KERNEL_VARIABLES:
+    if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
         return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
     kernel = add_ridge(base, levels[0], tau, overwrite=len(levels) == 1)
