@@ -50,7 +50,7 @@ def solved_by_kernel(program, duals=None, limit=None):
         *map(moved, (hessian, slope)),
         tuple(map(moved, rows)),
         *map(moved, (low, high, duals)),
-        limit_of_kernel(rows.value.shape[1]) if limit is None else limit,
+        limit_of_kernel(*rows.matrix.shape[1:]) if limit is None else limit,
         kernel_constants(),
     )
     return tuple(map(to_numpy, found))

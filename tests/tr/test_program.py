@@ -78,7 +78,7 @@ def test_newton_steps_alone_solve_nearly_all_programs_within_a_kernels_limit(mon
     )
     hessian, *rest = random_programs(np.random.default_rng(dim), 50, dim, count)
     program = bend * hessian, *rest
-    done = residual(*program, *solved(program, solves=limit_of_kernel(count))) < 1e-6
+    done = residual(*program, *solved(program, solves=limit_of_kernel(count, dim))) < 1e-6
     assert np.mean(done) >= 0.98
 
 

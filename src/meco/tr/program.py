@@ -41,7 +41,7 @@ from meco.tr.elastic_program import (
 LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 200  # systems for a program, in NumPy: 4 of 8,000 random ones need more than forty
 DEVICE_SOLVES = 24  # the same where nobody waits for a device to tell who is done
-KERNEL_SOLVES = 64  # the same in one kernel, and two more for each row: others need not wait, but the next kernel does
+KERNEL_SOLVES = 64  # the same in one kernel, and two for each row of J: others need not wait, but the next kernel does
 KERNEL_ROWS = 128  # that one kernel's registers hold
 
 
@@ -86,17 +86,17 @@ def _solve_in_kernel(
     """solve_program() in one kernel of a CUDA device, with at most limit_of_kernel() systems for each run."""
     from meco.device.program_kernel import solve_program_in_one_kernel  # needs Triton
 
-    limit = limit_of_kernel(duals.shape[1])
+    limit = limit_of_kernel(*rows.matrix.shape[1:])
     s, found, _ = solve_program_in_one_kernel(hessian, slope, rows, low, high, duals, limit, kernel_constants())
     return s, found
 
 
-def limit_of_kernel(count: int) -> int:
-    """How many systems a kernel solves at most for a program with `count` rows, which need more the more they are.
+def limit_of_kernel(count: int, dim: int) -> int:
+    """How many systems a kernel solves at most for a program with `count` rows and as many bounds as variables.
 
     With 64 alone, 97 % of random programs with 128 rows in 30 variables would end unsolved; with these, none of 200.
     """
-    return min(KERNEL_SOLVES + 2 * count, MAX_SOLVES)
+    return min(KERNEL_SOLVES + 2 * (count + dim), MAX_SOLVES)
 
 
 def kernel_constants() -> dict[str, float]:
