@@ -141,7 +141,7 @@ class Fit(NamedTuple):
 
     u: Array
     y: Array
-    kernel: Factored  # K [B, m, m]
+    system: Factored  # K [B, m, m]
     w: Array
     kept: Array
     tau: Array  # [B or 1]
@@ -149,7 +149,7 @@ class Fit(NamedTuple):
     def of(self, runs: np.ndarray) -> Fit:
         """The fit of the runs where [B] holds, in NumPy."""
         tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
-        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau)
+        return Fit(self.u[runs], self.y[runs], self.system.of(runs), self.w[runs], self.kept[runs], tau)
 
 
 def covariance(u: Array, v: Array, tau: Array) -> Array:
@@ -197,30 +197,35 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
     if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
         return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
-    kernel = add_ridge(base, levels[0], tau, overwrite=len(levels) == 1)
+    system = add_ridge(base, levels[0], tau, overwrite=len(levels) == 1)
     if len(levels) == 1:
-        return Fit(u, y, kernel, *_solve_weights(kernel, y, p), tau)
+        return Fit(u, y, system, *_solve_weights(system, y, p), tau)
     rough = [eta == level for level in levels[1:]]
     smooth = ~rough[0]
     for here in rough[1:]:
         smooth = smooth & ~here
-    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), kernel, 0.0, tau, y, p)
+    w, kept = _solve_weights_of(xp.any(smooth, axis=-1), system, 0.0, tau, y, p)
     for level, here in zip(levels[1:], rough):
         rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), Factored(base), level, tau, y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
-    return Fit(u, y, kernel, w, kept, tau)
+    return Fit(u, y, system, w, kept, tau)
 
 
 class FactoredInKernel(Factored):
-    """K [B, m, m] whose factors a kernel has left in memory; K itself is made when it is asked for."""
+    """K [B, m, m] whose factors a CUDA kernel has left in memory; K itself is made when it is asked for."""
 
     def __init__(self, factors: Array, make: Callable[[], Factored]) -> None:
-        """Keep the factors as the kernel left them; make() gives K."""
+        """Keep the factors as the CUDA kernel left them; make() gives K."""
         self.factors, self._make = factors, make
 
     @cached_property
     def _made(self) -> Factored:
         return self._make()
+
+    @cached_property
+    def matrix(self) -> Array:  # type: ignore[override]
+        """K itself, made once."""
+        return self._made.matrix
 
     def solved(self, right: Array) -> Array:
         """K^-1 right [B, m, n], with factors of torch's own."""
@@ -237,8 +242,8 @@ def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Ar
     from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
 
     w, kept, factors = fit_weights_in_one_kernel(u, y, p, tau, levels[0], levels[1:], eta, LIKELY_SHARE)
-    kernel = FactoredInKernel(factors, lambda: add_ridge(covariance(u, u, tau), levels[0], tau))
-    return Fit(u, y, kernel, w, kept, tau)
+    system = FactoredInKernel(factors, lambda: add_ridge(covariance(u, u, tau), levels[0], tau))
+    return Fit(u, y, system, w, kept, tau)
 
 
 def add_ridge(base: Array, eta: Array, tau: Array, *, overwrite: bool = False) -> Factored:
@@ -249,7 +254,7 @@ def add_ridge(base: Array, eta: Array, tau: Array, *, overwrite: bool = False) -
     return Factored(add_to_diagonal(base, (eta * (1.0 + tau))[:, None], overwrite=overwrite))
 
 
-def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+def _solve_weights(system: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
 
     The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
@@ -257,7 +262,7 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     again wherever the search goes.
     """
     xp, count = namespace(y), y.shape[-1]
-    solved = kernel.solved(xp.concat([y - p, p], axis=-1))
+    solved = system.solved(xp.concat([y - p, p], axis=-1))
     rest, own = solved[..., :count], solved[..., count:]
     size = total(p * own, 1)
     share = 1.0 + total(p * rest, 1) / xp.where(size > 0.0, size, 1.0)  # eq. (3): y is p and the rest
@@ -267,16 +272,16 @@ def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     return rest + (1.0 - share)[:, None, :] * own, share
 
 
-def _solve_weights_of(runs: Array, kernel: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:
+def _solve_weights_of(runs: Array, system: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:
     """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others.
 
-    eta is what the ridge of the kernel lacks; tau [B or 1].
+    eta is what the ridge of K lacks; tau [B or 1].
     """
     if not isinstance(runs, np.ndarray) or runs.all():
-        return _solve_weights(add_ridge(kernel.matrix, eta, tau) if eta else kernel, y, p)
+        return _solve_weights(add_ridge(system.matrix, eta, tau) if eta else system, y, p)
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
     if runs.any():
-        few = kernel.of(runs)
+        few = system.of(runs)
         some_tau = tau if tau.shape[0] == 1 else tau[runs]
         few = add_ridge(few.matrix, eta, some_tau, overwrite=True) if eta else few
         w[runs], kept[runs] = _solve_weights(few, y[runs], p[runs])
@@ -294,13 +299,13 @@ def variance(fit: Fit, v: Array) -> Array:
     The variance of the process of eq. (1) with amplitude 1, given the fitted points; rounding may leave it a little
     below 0 at these.
     """
-    if isinstance(fit.kernel, FactoredInKernel):
+    if isinstance(fit.system, FactoredInKernel):
         from meco.device.fit_kernel import variance_in_one_kernel  # needs Triton
 
-        return variance_in_one_kernel(fit.u, v, fit.tau, fit.kernel.factors)
+        return variance_in_one_kernel(fit.u, v, fit.tau, fit.system.factors)
     square = total(v * v)
     cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
-    explained = total(cross * fit.kernel.solved(cross), 1)
+    explained = total(cross * fit.system.solved(cross), 1)
     return square * (0.5 * square + fit.tau[:, None]) - explained
 
 
@@ -311,7 +316,7 @@ def leave_one_out_r2(fit: Fit) -> Array:
     1 - sum e_i^2. What is kept of the previous model is that of all values, the one left out among them.
     """
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(fit.kernel.inverted)
+    diagonal = xp.linalg.diagonal(fit.system.inverted)
     error = fit.w / diagonal[..., None]
     taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]

@@ -40,7 +40,7 @@ def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
     taken = xp.astype(xp.any(fit.u != 0.0, axis=-1), fit.u.dtype)  # [B, m]: the centre tells nothing
     evidence = LEAST_EVIDENCE * total(taken)[:, None]
     eta = smooth[:, None] + 0.0 * fit.y[:, 0, :]
-    best = _likelihood(fit.y, fit.kernel, taken)  # whose eta is the smooth one
+    best = _likelihood(fit.y, fit.system, taken)  # whose eta is the smooth one
     for level in ROUGH_LEVELS:
         likely = _likelihood(fit.y, add_ridge(base, 0.0 * smooth + level, fit.tau), taken)
         better = (likely > best + evidence) & (smooth[:, None] < level)
@@ -49,13 +49,13 @@ def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
     return Roughness(eta, FADING * lately + (1.0 - FADING) * found)
 
 
-def _likelihood(y: Array, kernel: Factored, taken: Array) -> Array:
+def _likelihood(y: Array, system: Factored, taken: Array) -> Array:
     """Eq. (1) of values y [B, m, F] with K [B, m, m], over the points that are taken [B, m]: [B, F].
 
     -inf where the models miss nothing, or what they miss is not finite.
     """
     xp, count = namespace(y), total(taken)[:, None]
-    inverted = kernel.inverted
+    inverted = system.inverted
     diagonal = xp.linalg.diagonal(inverted)  # [B, m]: 1 / s
     share = taken / xp.where(diagonal > 0.0, diagonal, 1.0)
     missed = inverted @ y  # e / s
