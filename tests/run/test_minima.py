@@ -182,3 +182,11 @@ def test_a_design_has_plain_numbers():
     result = meco.minimize(lambda v: v["width"] + v["teeth"], bounds, budget=30, seed=1)
     assert {name: type(value) for name, value in result.design.items()} == {"width": float, "teeth": int}
     assert result.to_csv().splitlines()[1].split(",")[1].isdigit()
+
+
+def test_an_objective_without_a_minimum_is_remarked():
+    bounds = [(-np.inf, np.inf), (0.0, 1.0)]
+    falls = meco.minimize(lambda x: float(x[1] - x[0]), bounds, x0=[0.0, 0.5], budget=80, seed=1)
+    assert "F falls as far as x1, which has no bound there, was followed: it may have no minimum." in falls.message
+    far = meco.minimize(lambda x: float((x[0] - 3e4) ** 2 + x[1]), bounds, x0=[0.0, 0.5], budget=80, seed=1)
+    assert "may have no minimum" not in far.message

@@ -29,12 +29,11 @@ def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...
     rows, keep = linear_rows(constraints), request.keep_feasible
     if request.logarithmic is not None:  # such a row is not linear in what the search moves
         rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
-    labels = tuple(c.label for c in constraints if c.hard)
     rows = [
         row._replace(hard=row.hard or keep is True or (isinstance(keep, tuple) and row.name in keep)) for row in rows
     ]
-    request = replace(request, linear_rows=tuple(rows), hard_labels=labels, separate=constraints)
-    if not (keep or labels):
+    request = replace(request, linear_rows=tuple(rows), separate=constraints)
+    if not (keep or hard_labels(request)):
         return request
     if LinearRows not in METHODS[request.method].offers:
         raise InvalidInput(
@@ -59,11 +58,16 @@ def _check_starting_point(row: Row, x: np.ndarray, number: int) -> None:
         raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
 
 
+def hard_labels(request: Request) -> tuple[str, ...]:
+    """Labels of separate constraints that must never be violated."""
+    return tuple(each.label for each in request.separate if each.hard)
+
+
 def keeping_needs_models(request: Request) -> bool:
     """Whether some of what must be kept is not a linear row, so that only models can tell."""
     named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     rows = [row.name for row in request.linear_rows]
-    known = all(any(is_value_of(name, label) for name in rows) for label in request.hard_labels)
+    known = all(any(is_value_of(name, label) for name in rows) for label in hard_labels(request))
     return request.keep_feasible is True or not known or not set(named) <= set(rows)
 
 
@@ -116,10 +120,10 @@ def _hard_constraint_mask(request: Request, log: EvaluationLog) -> np.ndarray:
     for name in named:
         if name not in shown and name not in told:
             raise UnknownConstraint("constraint (in keep_feasible)", name, shown)
-    rows = {row.name for row in request.linear_rows}
+    rows, labels = {row.name for row in request.linear_rows}, hard_labels(request)
     found = []
     for i, (name, own) in enumerate(zip(shown, told)):
-        wanted = name in named or own in named or any(is_value_of(own, label) for label in request.hard_labels)
+        wanted = name in named or own in named or any(is_value_of(own, label) for label in labels)
         if wanted and i >= p and own not in rows:
             raise InvalidInput(f"keep_feasible: {name} is an equality, which no search can keep at every evaluation")
         found.append(i < p and (wanted or request.keep_feasible is True))

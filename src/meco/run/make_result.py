@@ -96,7 +96,9 @@ def make_result(
     if over:
         limits, stationary = _price_limits(request, result, found, names)
         minima, evidence = _find_minima(request, result, stationary, _has_converged(loop, reason, nit))
-        result = replace(result, limits=limits, minima=minima, run=replace(facts, evidence=evidence))
+        result = replace(result, limits=limits, minima=minima)
+        notes = (*facts.notes, *_list_signs(request, result))
+        result = replace(result, run=replace(facts, evidence=evidence, notes=notes))
     return replace(result, message=_write_message(result, log, detail, noise_told=deviations is not None))
 
 
@@ -183,6 +185,19 @@ def _find_minima(
     reached = bool(minima) and np.array_equal(minima[0].x, result.x)
     tried = count_combinations(request.variables, every)
     return minima, describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+
+
+def _list_signs(request: Request, result: Result) -> list[str]:
+    """Notes on what a run that is over looks like: noisy, though nobody looked for it, or without a minimum."""
+    from meco.run.minima import note_missing_minimum
+
+    said = note_missing_minimum(request, result.minima, result.x)
+    if result.probability is not None or request.noise is not None:
+        return said
+    from meco.run.noise_signs import note_unseen_noise
+
+    assert result.evaluations is not None
+    return [*said, *note_unseen_noise(request, result.evaluations, result.x)]
 
 
 def _has_converged(loop: Loop | None, reason: str, nit: int) -> bool:

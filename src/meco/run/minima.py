@@ -15,6 +15,7 @@ from meco.variables import Variables
 
 SAME_SHARE = 0.01  # of the range of every variable within which two ends are one minimum
 MOST_MINIMA = 20
+FAR_LENGTHS = 1e6  # from the start, along a variable without a bound, beyond which no minimum is to be expected
 MOST_SPELT_OUT = 1e9  # a number of combinations with all its digits
 
 
@@ -59,6 +60,20 @@ def find_minima(
         Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), sum(bool(finished) for _, finished in rows))
         for rows in [each for each in found if any(finished for _, finished in each)][:MOST_MINIMA]
     )
+
+
+def note_missing_minimum(request: Request, minima: Sequence[Minimum], x: np.ndarray) -> list[str]:
+    """A note on an objective that may have no minimum: x [D] is very far along a variable without a bound.
+
+    [] where some start was finished, and where every bound is finite.
+    """
+    if request.range is None or request.centre is None or minima:
+        return []
+    moved = np.where(request.range.infinite, np.abs(x - request.centre) / request.range.length, 0.0)
+    if moved.max() <= FAR_LENGTHS:
+        return []
+    name = request.variables.labels()[int(moved.argmax())]
+    return [f"f falls as far as {name}, which has no bound there, was followed: it may have no minimum"]
 
 
 class TriedCombinations(NamedTuple):

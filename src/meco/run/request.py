@@ -57,7 +57,6 @@ class Request:
     known: PriorEvaluations | None = None
     tolerances: Tolerances = field(default_factory=Tolerances)
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
-    hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     linear_rows: tuple[Row, ...] = ()  # linear constraints
     separate: tuple[LimitedValues, ...] = ()  # constraints given beside the function, which tell their limits
     cheap: Cheap | None = None  # constraints that cost nothing

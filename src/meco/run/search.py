@@ -78,7 +78,7 @@ def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box
         from meco.run.cheap_constraints import make_cheap_limits
 
         task = replace(task, cheap=make_cheap_limits(request, log))
-    if not (request.linear_rows or request.keep_feasible or request.hard_labels):
+    if not (request.linear_rows or request.keep_feasible or any(each.hard for each in request.separate)):
         return task
     from meco.run.hard_constraints import make_known_limits
 
