@@ -223,7 +223,7 @@ class FactoredInKernel(Factored):
         return self._make()
 
     @cached_property
-    def matrix(self) -> Array:  # type: ignore[override]
+    def matrix(self) -> Array:
         """K itself, made once."""
         return self._made.matrix
 
