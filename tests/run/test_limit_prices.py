@@ -162,6 +162,14 @@ def test_noise_explains_a_slope_within_its_error_and_neither_a_descent_nor_a_sha
     assert not explains(bowl + noise, 0.0)
 
 
+def test_a_descent_is_seen_through_noise_though_slopes_are_hardly_known_in_another_direction():
+    rng = np.random.default_rng(1)
+    u = 0.5 + (rng.random((60, 2)) - 0.5) * [0.2, 1e-4]
+    f = (u[:, :1] - 0.5) + 0.01 * rng.normal(size=(60, 1))
+    nothing = np.zeros(0, dtype=int)
+    assert not noise_explains(u, f, np.array([0.5, 0.5]), np.array([0.01]), nothing, nothing.astype(bool))
+
+
 def test_little_noise_leaves_the_right_multipliers():
     result = meco.minimize(noisy_press(1, 1e-5), PRESS, budget=120, seed=1)
     assert result.probability is not None

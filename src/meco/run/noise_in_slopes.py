@@ -55,7 +55,8 @@ def _residual_and_errors(
 ) -> tuple[float, float, float, float] | None:
     """|grad f|, |r|, and the standard errors of r by noise alone and by all that the fit misses; None of no full rank.
 
-    offset [m, D] and y [m, 1 + A] are points and values; deviations [1 + A] those of a call.
+    Slopes are known better in some directions than in others: |r| is weighed by its covariance, so that it counts in
+    units of these errors. offset [m, D] and y [m, 1 + A] are points and values; deviations [1 + A] those of a call.
     """
     m, dim = offset.shape
     radius = float(np.sqrt((offset * offset).sum(axis=1).max()))
@@ -70,7 +71,8 @@ def _residual_and_errors(
     fitted = inverse @ y
     misfit = np.sqrt(((y - design @ fitted) ** 2).sum(axis=0) / (m - design.shape[1]))  # [1 + A]
     gradient = fitted[1 : 1 + dim].T / radius  # [1 + A, D]
-    unit_error = np.sqrt((inverse[1 : 1 + dim] ** 2).sum()) / radius  # of a gradient, for values that are off by 1
+    rows = inverse[1 : 1 + dim] / radius
+    unit_error = float(np.sqrt((rows * rows).sum()))  # of a gradient, for values that are off by 1
     length = np.sqrt((gradient[1:] ** 2).sum(axis=1))
     normals = gradient[1:] / np.where(length > 0.0, length, 1.0)[:, None]
     prices = nonnegative_prices(normals, gradient[0], free_sign)
@@ -80,4 +82,5 @@ def _residual_and_errors(
         float(np.sqrt(((weight * size) ** 2).sum()) * unit_error)
         for size in (deviations, np.maximum(deviations, misfit))
     )
-    return float(np.sqrt(gradient[0] @ gradient[0])), float(np.sqrt(rest @ rest)), noise, error
+    residual = unit_error * float(np.sqrt(rest @ np.linalg.solve(rows @ rows.T, rest) / dim))
+    return float(np.sqrt(gradient[0] @ gradient[0])), residual, noise, error
