@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
-from meco.device.kernels import MOST_VARIABLES, has_kernels, using_kernels
+from meco.device.kernels import MOST_VARIABLES, can_launch, has_kernels, using_kernels
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
 from meco.tr.program import KERNEL_ROWS, kernel_constants, limit_of_kernel, solve_program
@@ -195,6 +195,13 @@ def test_tau_and_the_smooth_level_may_be_columns_of_a_table_or_one_number_for_al
         assert_array_equal(
             to_numpy(variance_in_one_kernel(u, v, tau, factors)), to_numpy(variance_in_one_kernel(u, v, same, factors))
         )
+
+
+def test_a_small_kernel_tells_whether_any_can_be_started():
+    from meco.device.tiles import launch_small_product
+
+    assert_array_equal(to_numpy(launch_small_product(DEVICE)), 4.0 * np.eye(16))
+    assert can_launch(DEVICE)
 
 
 def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():

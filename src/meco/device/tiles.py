@@ -48,3 +48,20 @@ def sweep_inverse(matrix, size, block: tl.constexpr):
         rest = tl.where(here[:, None] | here[None, :], 0.0, matrix)
         matrix = rest - column[:, None] * row[None, :]
     return -matrix
+
+
+@triton.jit
+def _product_kernel(at, made_at, block: tl.constexpr):
+    """The square of a matrix [block, block]."""
+    i = tl.arange(0, block)
+    place = i[:, None] * block + i[None, :]
+    matrix = tl.load(at + place)
+    tl.store(made_at + place, tl.dot(matrix, matrix, out_dtype=tl.float64))
+
+
+def launch_small_product(device: str) -> torch.Tensor:
+    """Start a kernel that multiplies matrices in float64, as others do: [16, 16]. Raises what the compiler raises."""
+    matrix = torch.eye(16, dtype=torch.float64, device=device) * 2.0
+    made = torch.empty_like(matrix)
+    _product_kernel[(1,)](matrix, made, block=16, num_warps=1)
+    return made
