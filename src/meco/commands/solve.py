@@ -258,7 +258,8 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
         _draw_picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:
         page = result.report(args.report, args.title, args.author, args.notes)
-        print(f"page: {page}", file=sys.stderr)
+        here = Path.cwd()
+        print(f"page: {page.relative_to(here) if page.is_relative_to(here) else page}", file=sys.stderr)
     if not result.feasible:
         doubt = describe_doubt(result.probability) if is_feasible_in_mean(result) else "no feasible point was found"
         print(f"meco: {doubt}", file=sys.stderr)

@@ -63,11 +63,14 @@ class ModelPoints:
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
+        continuous = self.lattice is None and self.categories is None  # others have moves of their own from old points
         size = xp.abs(sub.value[:, 0]) + xp.abs(given.merit - sub.value[:, 0]) + sub.span[:, 0]
-        stale = ~(foreseen > MERIT_ROUNDING * size)  # nothing, or what rounding makes of it
+        stale = ~(foreseen > (MERIT_ROUNDING * size if continuous else 0.0))  # nothing, or what rounding makes of it
         if maybe_any(stale):
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
-        stale = (stale | is_evaluated(state.archive, x)) & (state.region.next_source == PointSource.STEP)
+        if continuous:
+            stale = stale | is_evaluated(state.archive, x)
+        stale = stale & (state.region.next_source == PointSource.STEP)
         first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
             next_source=first,
