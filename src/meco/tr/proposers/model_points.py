@@ -63,13 +63,12 @@ class ModelPoints:
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
-        continuous = self.lattice is None and self.categories is None  # others have moves of their own from old points
         size = xp.abs(sub.value[:, 0]) + xp.abs(given.merit - sub.value[:, 0]) + sub.span[:, 0]
-        stale = ~(foreseen > (MERIT_ROUNDING * size if continuous else 0.0))  # nothing, or what rounding makes of it
+        continuous = self._is_continuous(foreseen)  # others have moves of their own from evaluated points
+        stale = ~(foreseen > xp.where(continuous, MERIT_ROUNDING * size, 0.0))  # nothing, or what rounding makes of it
         if maybe_any(stale):
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
-        if continuous:
-            stale = stale | is_evaluated(state.archive, x)
+        stale = stale | (continuous & is_evaluated(state.archive, x))
         stale = stale & (state.region.next_source == PointSource.STEP)
         first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
@@ -103,6 +102,14 @@ class ModelPoints:
         if not extra:
             return points[0][:, None, :], first[:, None]
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
+
+    def _is_continuous(self, like: Array) -> Array:
+        """Which runs have neither integers nor categories: [B], in the library of like [B]."""
+        xp = namespace(like)
+        every = xp.ones_like(like, dtype=xp.bool)
+        if self.categories is not None:
+            return ~every
+        return every if self.lattice is None else every & ~self.lattice.some
 
     def _may_go_wide(self, given: Iteration) -> bool:
         """Whether points may lie anywhere: in a box, without categories, and while nothing has failed."""
