@@ -10,6 +10,14 @@ import meco
 NAMED = {"width": (0.0, 2.0), "height": (0.0, 2.0)}
 
 
+def minimize_named(constraints, budget, vectorized):
+    """The least sum of squares of width and height under constraints, seed 1."""
+    workers = meco.Workers(vectorized=vectorized)
+    return meco.minimize(
+        lambda v: v["width"] ** 2 + v["height"] ** 2, NAMED, constraints, budget=budget, seed=1, workers=workers
+    )
+
+
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -21,14 +29,7 @@ NAMED = {"width": (0.0, 2.0), "height": (0.0, 2.0)}
 )
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_constraints_of_named_variables_get_a_dict_and_matrices_rows(constraint, vectorized):
-    result = meco.minimize(
-        lambda v: v["width"] ** 2 + v["height"] ** 2,
-        NAMED,
-        constraint,
-        budget=80,
-        seed=1,
-        workers=meco.Workers(vectorized=vectorized),
-    )
+    result = minimize_named(constraint, 80, vectorized)
     assert result.feasible
     np.testing.assert_allclose(result.x, [0.5, 0.5], atol=1e-2)
 
@@ -49,14 +50,7 @@ def test_a_dict_of_constraints_names_their_values_in_the_result(vectorized):
         "most": lambda v: v["height"] - 1.9,
     }
     limits |= {} if vectorized else {"two": TWO}
-    result = meco.minimize(
-        lambda v: v["width"] ** 2 + v["height"] ** 2,
-        NAMED,
-        limits,
-        budget=60,
-        seed=1,
-        workers=meco.Workers(vectorized=vectorized),
-    )
+    result = minimize_named(limits, 60, vectorized)
     two = [] if vectorized else ["two 1 (upper)", "two 2", "two 1 (lower)"]
     assert list(result.constraints) == [
         "octane (upper)", "octane (lower)", "least", "rows 1 (upper)", "rows 1 (lower)", "most", *two, "rows 2",
