@@ -54,6 +54,7 @@ MAY_IMPORT["bench"] = {
     "figures",
     "problems",
     "policies",
+    "tr",
     "tr.steered",
     "methods",
     "batch_solve",

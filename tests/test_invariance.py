@@ -73,25 +73,28 @@ def test_ranks_do_not_change_under_an_affine_change_of_f():
     assert_array_equal(order(feasibility_first(Evaluation.of(8.0 * f + 3.0, g, h))), before)
 
 
-def in_other_units(unit):
-    """The problem with f, all constraints or one of them in other units, and the tolerance of equalities in these."""
+def in_other_units(unit, factor):
+    """The problem with f, all constraints or one of them times a factor, and the tolerance of equalities in this unit.
+
+    A factor is a power of two, so that nothing rounds.
+    """
 
     def fun(x):
         f, g, h = plain(x)
         g = [*g, -x[1] - x[2]]
         if unit == "f":
-            return 4.0 * f, g, h
+            return factor * f, g, h
         if unit == "all":
-            return f, [4.0 * v for v in g], [4.0 * v for v in h]
-        return f, [4.0 * g[0], *g[1:]] if unit == "each" else g, h
+            return f, [factor * v for v in g], [factor * v for v in h]
+        return f, [factor * g[0], *g[1:]] if unit == "each" else g, h
 
-    return fun, 4e-4 if unit == "all" else 1e-4
+    return fun, factor * 1e-4 if unit == "all" else 1e-4
 
 
 @pytest.mark.parametrize("method", marked(meco.METHODS))
 def test_a_method_notices_the_units_that_its_record_names(method):
-    def search(unit):
-        fun, eq_tol = in_other_units(unit)
+    def search(unit, factor=4.0):
+        fun, eq_tol = in_other_units(unit, factor)
         budget, tolerances = few_evaluations(method, 160), Tolerances(eq=eq_tol, ineq=0.0)
         return meco.minimize(fun, BOX, method=method, budget=budget, seed=3, tolerances=tolerances).evaluations.x
 
@@ -99,5 +102,10 @@ def test_a_method_notices_the_units_that_its_record_names(method):
         expected = search("none")
     except meco.errors.MissingExtra as missing:
         pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
-    found = tuple(unit for unit in RESCALINGS if not np.array_equal(search(unit), expected))
-    assert found == meco.METHODS[method].scale_sensitive_to
+    def notices(unit, factor):
+        return not np.array_equal(search(unit, factor), expected)
+
+    named = meco.METHODS[method].scale_sensitive_to
+    assert not [unit for unit in RESCALINGS if unit not in named and notices(unit, 4.0)]
+    # whether a factor as small as 4 is noticed may depend on the processor's rounding
+    assert all(notices(unit, 4.0) or notices(unit, 1024.0) for unit in named)

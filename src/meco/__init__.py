@@ -36,7 +36,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.variables import Variable as Variable
     from meco.variables import Variables as Variables
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "minimize": "api",

@@ -35,7 +35,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "cec2017-100d", "short-cec2017", "short-engineering",
-        "steering-10d", "steering-30d", "steering-50d", "steering-uav", "steering-families", "unseen",
+        "steering-10d", "steering-30d", "steering-uav", "steering-families", "unseen",
         "constants", "printed-seeds", "variants", "rwco", "rwco-large", "families",
         "budgets-5", "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "budgets-500",
         "budgets-1000", "parallel", "scales",

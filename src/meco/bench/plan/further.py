@@ -8,25 +8,29 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.policies.paper.steered_rule import ACTION_GRID
-from meco.problems.generated.families import problem_name
+from meco.problems.generated.families import GENERATED, Family, problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
+from meco.tr.profiles import DIFFERENCES
 
 TR_METHODS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
-FEW_METHODS = (*TR_METHODS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
+FEW_FOCUS = ("TR", "MeCO-TR")
+FEW_METHODS = (*FEW_FOCUS, "COBYQA", "SLSQP", "COBYLA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
 OTHER_MODEL_METHODS = ("COBYQA",)  # quick enough: COBRA and SACOBRA take minutes a run from D = 30 on
 LOCAL_METHODS = ("SLSQP", "COBYLA")  # what SciPy's users have
 COSTLY_METHODS = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO", "COBRA", "SACOBRA")  # for D <= 20 and few evaluations
 METHODS_AT_100D = (*TR_METHODS, "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", "SciPy-DE", "SHADE", "SHADE-FR")
-MOST_WITH_COSTLY = 300  # evaluations of a run
+SHORT_PER_VARIABLE, MOST_WITH_COSTLY = 10, 100  # evaluations: a Gaussian process takes a minute for a hundred
 # real-world problems beyond D = 30
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
-# families that the shipped policy was neither trained nor chosen on; a later training takes others to confirm on
-UNSEEN_FAMILIES = (
-    "funnels-linear", "basin-free", "bowl-islands", "valley-saddle", "edges-wave", "ripples-many", "ring-curved",
-    "basin-whole", "funnels-empty",
-)  # fmt: skip
-PROBLEMS_PER_FAMILY = 4  # of these
+# families to confirm on: neither constants nor policies were trained, tuned or chosen on them
+UNSEEN_FAMILIES = tuple(
+    family.name
+    for family in GENERATED.values()
+    if isinstance(family, Family) and family.set == "confirm" and family.noise is None
+)
+PROBLEMS_PER_FAMILY = 2  # of these
+STEERING_FOCUS = ("MeCO-TR", "TR", "profile all-18", "profile others-7", "profile missions-3")
 EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -59,36 +63,35 @@ def _make_cec2017_experiment(dim: int) -> Experiment:
 
 
 def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim: int | None) -> Experiment:
-    """Costly methods beside quick ones on problems in dim variables (None: their own): 30 D evaluations, at most 300.
+    """Costly methods beside quick ones on problems in dim variables (None: their own): 10 D evaluations, at most 100.
 
     Where Bayesian methods and surrogates belong, and can be afforded.
     """
     others = (*OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL", "SciPy-DE")
-    few = tuple(Contender.from_method(method) for method in (*TR_METHODS, *others, *COSTLY_METHODS))
+    few = tuple(Contender.from_method(method) for method in (*FEW_FOCUS, *others, *COSTLY_METHODS))
     return Experiment(
         name,
         f"{title}, at most {MOST_WITH_COSTLY} evaluations",
         few,
         problems,
         dims=(dim,),
-        per_variable=30,
+        per_variable=SHORT_PER_VARIABLE,
         most=MOST_WITH_COSTLY,
         runs=5,
         report=ReportPlan(
             about="Every method that needs seconds for an evaluation beside those that need none, five runs each.",
             views=("ranks", "critical", "values", "pairs", "feasibility", "profiles"),
-            focus=TR_METHODS,
+            focus=FEW_FOCUS,
         ),
     )
 
 
 def _make_steering_contenders() -> tuple[Contender, ...]:
-    """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
-    constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
+    """MeCO-TR beside what it chooses among: TR, which holds the default profile, and the same with each other one."""
+    held = {name: values for name, values in DIFFERENCES.items() if values}
     return (
-        *_make_contenders(("MeCO-TR", "TR-ES")),
-        *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
-        *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
+        *_make_contenders(("MeCO-TR", "TR")),
+        *(Contender(f"profile {name}", "TR", values) for name, values in held.items()),
     )
 
 
@@ -103,12 +106,12 @@ def _make_steering_experiment(dim: int | None) -> Experiment:
         budget=2500 if dim is None else None,
         runs=5,
         report=ReportPlan(
-            about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
-            "rule; the others are the same engine under an untrained network, random controls and constants.",
+            about="The policy of MeCO-TR was trained on generated problems, none of any suite. It chooses among the "
+            "profiles; TR holds the default for the whole run, the others each one of them.",
             views=("ranks", "critical", "pairs", "feasibility"),
-            focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+            focus=STEERING_FOCUS,
         ),
-        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        quick=("MeCO-TR", "TR"),
     )
 
 
@@ -172,7 +175,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30, 100)},
     "short-cec2017": _make_short_experiment("short-cec2017", "CEC2017, D = 10", CEC_NAMES, 10),
     "short-engineering": _make_short_experiment("short-engineering", "Engineering problems", PAPER_EIGHT, None),
-    **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30, 50)},
+    **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30)},
     "steering-uav": _make_steering_experiment(None),
     "steering-families": Experiment(
         "steering-families",
@@ -184,9 +187,9 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         report=ReportPlan(
             about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
             views=("ranks", "critical", "pairs", "feasibility"),
-            focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+            focus=STEERING_FOCUS,
         ),
-        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        quick=("MeCO-TR", "TR"),
     ),
     "unseen": Experiment(
         "unseen",
@@ -245,7 +248,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",
-        _make_contenders((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
+        _make_contenders((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")),
         tuple(name for name in RW_NAMES if name not in LARGE_PROBLEMS),
         most=2500,
         runs=5,
@@ -278,14 +281,14 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         report=ReportPlan(
             about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
             views=("ranks", "critical", "feasibility"),
-            focus=TR_METHODS,
+            focus=FEW_FOCUS,
         ),
     ),
     **{f"budgets-{k}": _make_budget_experiment(k) for k in EVALUATIONS_PER_VARIABLE},
     "parallel": Experiment(
         "parallel",
         "Points proposed at once",
-        tuple(Contender(f"TR-ES, batch {k}", "TR-ES", {"batch": k}) for k in (1, 4, 8, 32)),
+        tuple(Contender(f"TR, batch {k}", "TR", {"batch": k}) for k in (1, 4, 8, 32)),
         CEC_NAMES,
         dims=(10,),
         runs=5,
@@ -307,7 +310,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             "units. f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up "
             "violations in these units.",
             views=("ranks", "critical", "feasibility"),
-            focus=TR_METHODS,
+            focus=FEW_FOCUS,
         ),
     ),
 }

@@ -40,7 +40,7 @@ from meco.tr.controls import TR_CONTROLS
 from meco.tr.engine import TrustRegion
 from meco.tr.profiles import Profiles
 
-LEAST_DEVICE_WIDTH = 200  # runs below which a batch takes less time on a dozen cores than on a device
+LEAST_DEVICE_WIDTH = 64  # runs below which a batch takes less time on a dozen cores than on a device
 CPU_WIDTH = 48  # runs of a batch on a CPU: with more, processes share too little of the work
 NEVER = 2.0  # a share of the budget that no run comes to
 SPENT = FEATURES[PROFILE_FEATURES].names.index("budget spent")
