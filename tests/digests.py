@@ -4,8 +4,7 @@
 one; method names after it choose some. Without options it records anew the shorter digests that `make test` compares
 (tests/data/digests.json); do that only for a change of behaviour that CHANGELOG names.
 
-Set OPENBLAS_NUM_THREADS=1 and OMP_NUM_THREADS=1, as `make test` does: SACOBRA rounds otherwise with more threads. A
-record made with another number of threads is told apart by its threaded fingerprint.
+Kernels and threads are pinned, as those of campaigns are, so that every x86 with this NumPy makes the same record.
 """
 
 from __future__ import annotations
@@ -18,6 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from meco.core.platform import pin_platform
+
+pin_platform()  # before NumPy is loaded
 
 import numpy as np
 

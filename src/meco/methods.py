@@ -157,7 +157,7 @@ METHODS: Registry[MethodRecord] = Registry(
             options=(*TR_OPTIONS, "share", "batch"), cost_seconds=8.0,
         ),
         "MeCO-TR": _region(
-            lazy_callable("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
+            lazy_callable("tr.steered:make_meco_tr"), "TR with a policy that chooses among profiles of its controls",
             options=("policy", *TR_OPTIONS, "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "SLSQP": _model(

@@ -201,7 +201,7 @@ def test_an_agent_that_does_as_a_control_scores_as_the_control(problems):
 
 def test_the_command_judges_three_kinds_of_agents_and_writes_table_json_and_page(small_sets, tmp_path, capsys):
     files = [str(EXAMPLES / name) for name in ("ten_lines.py", "piped.py")]
-    (tmp_path / "ours.py").write_text("policy = 'meco-tr'\n")
+    (tmp_path / "ours.py").write_text("policy = 'meco-tr-es'\n")
     assert cli.main(["challenge", *files, str(tmp_path / "ours.py"), "--quick", "--suite", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "challenge.json").read_text())
     assert set(found["agents"]) == {"ten_lines", "piped", "ours"}

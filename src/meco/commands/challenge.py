@@ -40,7 +40,7 @@ from meco.learn.challenge.judging_progress import JudgingProgress
 from meco.learn.challenge.kept_batches import KeptBatches
 from meco.learn.tr.constant_controls import OWN_RULE_NAME
 from meco.policies.store import load_policy
-from meco.tr.steered import DEFAULT_SEARCH_POLICY
+from meco.tr.steered import SHARE_POLICY
 
 PROTOCOL = 1  # its version: results of different ones are not compared
 RIVALS = ("best constant", OWN_RULE_NAME, RANDOM_NAME, UNTRAINED_NAME, SHIPPED_NAME)
@@ -134,7 +134,7 @@ def _judge_all(
     """
     size, controls = QUICK_SIZE if quick else FULL_SIZE, make_controls(quick=quick)
     everyone = tuple(agents)
-    shipped = load_policy(DEFAULT_SEARCH_POLICY).metadata["digest"]
+    shipped = load_policy(SHARE_POLICY).metadata["digest"]
     known = {name: f"protocol {PROTOCOL}, {name}, {shipped if name == SHIPPED_NAME else ''}" for name in controls}
     known |= {  # a training is another one each time, and a process may have changed: their runs are not kept
         name: f"protocol {PROTOCOL}, {facts[name]['digest']}" for name, a in agents.items() if a.within_its_file

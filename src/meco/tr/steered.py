@@ -1,4 +1,4 @@
-"""MeCO-TR: the model engine with an evolution strategy beside it, steered by a policy."""
+"""MeCO-TR: the model engine steered by a policy, over profiles of its controls or over theta and share of offspring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from meco.policies.profile_search import PROFILE_FEATURES, profile_search
 from meco.policies.resolve import PolicyLike, find_policy
 from meco.tr.engine import make_tr_es
 
-DEFAULT_SEARCH_POLICY = "meco-tr"
+DEFAULT_SEARCH_POLICY = "meco-tr"  # over profiles
+SHARE_POLICY = "meco-tr-es"  # over theta and share
 SEARCH_FEATURES, SEARCH_CONTROLS = "model-search", "theta-and-share"
 DECISIONS = 50  # over the budget
 HIDDEN_UNITS = 8  # hidden ones of a network, unless it says otherwise
@@ -30,10 +31,10 @@ def make_meco_tr(
     share: float | None = None,
     **options: Any,
 ) -> Controlled:
-    """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it.
+    """MeCO-TR: TR whose profile a policy holds, or TR-ES whose theta and share it sets, as it was trained.
 
-    policy None: the one that is shipped, or theta and share as constants in its place; InvalidInput for both. A policy
-    over profiles steers TR without offspring. options go to the engine.
+    policy as find_policy() takes it; None: the shipped one, over profiles, or theta and share as constants in its
+    place; InvalidInput for both. options go to the engine.
     """
     constants = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
     if constants and policy is not None:

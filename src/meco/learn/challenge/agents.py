@@ -65,6 +65,9 @@ class PolicyAgent(Agent):
     """A policy of ours: an object, a file, a name, or constants."""
 
     def __init__(self, policy: Policy) -> None:
+        """Take a policy over theta and share; InvalidInput for one that sees or sets something else."""
+        if (policy.features or SEARCH_FEATURES) != SEARCH_FEATURES:
+            raise InvalidInput(f"a challenge is for policies over theta and share; this one sees {policy.features}")
         self.policy = policy
         self.controls = CONTROLS[policy.controls or SEARCH_CONTROLS]
 

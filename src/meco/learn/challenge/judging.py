@@ -26,7 +26,7 @@ from meco.policies.controls import CONTROLS
 from meco.policies.policy import ConstantControls, Correcting, RandomPolicy
 from meco.policies.resolve import find_policy, make_untrained
 from meco.problems.suite import get_suite
-from meco.tr.steered import DEFAULT_SEARCH_POLICY, SEARCH_CONTROLS, correcting_shape
+from meco.tr.steered import SEARCH_CONTROLS, SHARE_POLICY, correcting_shape
 
 QUICK_CONSTANTS = ((0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.3))  # theta and share
 RANDOM_NAME, UNTRAINED_NAME, SHIPPED_NAME = "random", "untrained", "shipped policy"
@@ -120,7 +120,7 @@ def make_controls(*, quick: bool) -> dict[str, Agent]:
     ways[OWN_RULE_NAME] = OwnRuleAgent()
     ways[RANDOM_NAME] = PolicyAgent(RandomPolicy())
     ways[UNTRAINED_NAME] = PolicyAgent(make_untrained([0], correcting_shape(), Correcting))
-    ways[SHIPPED_NAME] = PolicyAgent(find_policy(DEFAULT_SEARCH_POLICY, [0]))
+    ways[SHIPPED_NAME] = PolicyAgent(find_policy(SHARE_POLICY, [0]))
     return ways
 
 
