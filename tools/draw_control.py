@@ -1,6 +1,6 @@
-"""Draw what a policy of MeCO-TR does: theta and share over the run by family and D.
+"""Draw what a policy of theta and share does over the run by family and D.
 
-python tools/draw_control.py meco-tr docs/images/control.png
+python tools/draw_control.py meco-tr-es docs/images/control.png
 """
 
 from __future__ import annotations
