@@ -1,6 +1,6 @@
 """The two decision processes for an environment: problems to draw from, episodes on them, information on a run.
 
-RelaxationProcess is MeCO's, TrustRegionProcess that of MeCO-TR. Both serve one run or many in lockstep, and neither
+RelaxationProcess is MeCO's, TrustRegionProcess that of theta and share. Both serve one run or many in lockstep, and neither
 knows Gymnasium.
 """
 
@@ -179,7 +179,7 @@ class RelaxationProcess(DecisionProcess):
 
 
 class TrustRegionProcess(DecisionProcess):
-    """MeCO-TR: theta and share of a search by models, decided every fiftieth of the budget.
+    """MeCO-TR-v0: theta and share of a search by models, TR-ES, decided every fiftieth of the budget.
 
     discrete offers the combinations of their grid instead of two numbers.
     """

@@ -35,7 +35,7 @@ class Episode:
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
     the episodes that end here; unless given, the episode keeps one of its own. record=False
     keeps no trace for results(), which training never asks for. TrustRegionEpisode is the
-    same for MeCO-TR.
+    same for theta and share of TR-ES.
 
     Examples:
         >>> from meco.learn import Episode

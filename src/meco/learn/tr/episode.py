@@ -1,4 +1,4 @@
-"""An episode of MeCO-TR: a search by models as the policy sees it, from decision to decision, many in lockstep."""
+"""An episode of TR-ES whose theta and share are steered, as a policy sees it, from decision to decision, in lockstep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from meco.tr.steered import DECISIONS, SEARCH_CONTROLS, SEARCH_FEATURES
 
 
 class TrustRegionEpisode:
-    """Runs whose relaxation and share are steered from outside: reset(), then step(actions) until done.
+    """Runs of TR-ES whose theta and share are steered from outside: reset(), then step(actions) until done.
 
     One step lasts until the next decision, a fiftieth of the budget. Problems in lockstep have equal D and equal
     numbers of constraints. The reward is the change of the run's quantile among references (quantile.py), so that an
