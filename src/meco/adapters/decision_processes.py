@@ -1,7 +1,7 @@
 """The two decision processes for an environment: problems to draw from, episodes on them, information on a run.
 
-RelaxationProcess is MeCO's, TrustRegionProcess that of theta and share. Both serve one run or many in lockstep, and neither
-knows Gymnasium.
+RelaxationProcess is MeCO's, TrustRegionProcess that of theta and share. Both serve one run or many in lockstep, and
+neither knows Gymnasium.
 """
 
 from __future__ import annotations

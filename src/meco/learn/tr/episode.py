@@ -1,4 +1,4 @@
-"""An episode of TR-ES whose theta and share are steered, as a policy sees it, from decision to decision, in lockstep."""
+"""An episode of TR-ES whose theta and share are steered, from decision to decision, many in lockstep."""
 
 from __future__ import annotations
 
