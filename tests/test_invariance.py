@@ -102,6 +102,7 @@ def test_a_method_notices_the_units_that_its_record_names(method):
         expected = search("none")
     except meco.errors.MissingExtra as missing:
         pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
+
     def notices(unit, factor):
         return not np.array_equal(search(unit, factor), expected)
 
