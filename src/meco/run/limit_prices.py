@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -68,8 +69,8 @@ def price_limits(
             found = _blame_noise(found, u, y, at[free], best.g, deviations)
     limits = _find_limits(request, names, n_ineq)
     prices = [
-        LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT * abs(limits.get(name, 0.0))))
-        for i, (name, kind) in enumerate(zip(names, kinds))
+        LimitPrice(name, kind, *_read_price(found, i, price, ONE_PERCENT * abs(limits.get(name, 0.0))))
+        for i, (name, kind, price) in enumerate(zip(names, kinds, found.constraints.tolist()))
     ]
     bounds = _price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free))
     return PricedLimits((*prices, *bounds), bool(stationary))
@@ -149,7 +150,7 @@ def _price_bounds(
             if not np.isfinite(end) or (apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0)):
                 continue
             step = ONE_PERCENT * float(abs(end) if end else slopes[j])
-            price = found.bounds[side, place] / slopes[j]
+            price = float(found.bounds[side, place] / slopes[j])
             prices.append(LimitPrice(labels[j], DIRECTIONS[side], *_read_price(found, index, price, step)))
     return prices
 
@@ -161,6 +162,6 @@ def _read_price(
 
     step is one percent of the limit, 0 where the limit is not known or 0: what a percent of it brings cannot be told.
     """
-    if index in found.reasons or not np.isfinite(price):
+    if index in found.reasons or not math.isfinite(price):
         return None, None, found.reasons.get(index, "its values are too far apart")
-    return float(price), float(price) * step if step or price == 0.0 else None, ""
+    return price, price * step if step or price == 0.0 else None, ""
