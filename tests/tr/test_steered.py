@@ -47,6 +47,11 @@ def test_a_policy_is_a_name_a_file_or_an_object(own):
     assert runs("meco-tr")[0].nfev == 50
 
 
+def test_controls_beside_a_policy_over_profiles_are_refused():
+    with pytest.raises(InvalidInput, match="give margin, kappa to TR"):
+        meco.solve("MeCO-TR", RING, 50, (1,), kappa=0.2, margin=0.2)
+
+
 def test_each_run_may_have_a_policy_of_its_own(own):
     other = draw_weights(np.random.default_rng(4), correcting_shape(4))
     side_by_side = runs([Correcting(other, RECORD), load_policy(own)])

@@ -15,6 +15,7 @@ from meco.policies.network import NetworkShape
 from meco.policies.policy import Correcting, Policy
 from meco.policies.profile_search import PROFILE_FEATURES, profile_search
 from meco.policies.resolve import PolicyLike, find_policy
+from meco.tr.controls import TR_CONTROLS
 from meco.tr.engine import make_tr_es
 
 DEFAULT_SEARCH_POLICY = "meco-tr"  # over profiles
@@ -34,14 +35,20 @@ def make_meco_tr(
     """MeCO-TR: TR whose profile a policy holds, or TR-ES whose theta and share it sets, as it was trained.
 
     policy as find_policy() takes it; None: the shipped one, over profiles, or theta and share as constants in its
-    place; InvalidInput for both. options go to the engine.
+    place; InvalidInput for both, and for controls beside a policy over profiles. options go to the engine.
     """
     constants = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
     if constants and policy is not None:
         raise InvalidInput(f"MeCO-TR takes a policy or constants, not both; got policy and {', '.join(constants)}")
     policy = (constants or DEFAULT_SEARCH_POLICY) if policy is None else policy
     found = find_policy(policy, task.rng.seeds, correcting_shape(), Correcting)
-    return (profile_search if found.features == PROFILE_FEATURES else steered_search)(found, task, **options)
+    if found.features != PROFILE_FEATURES:
+        return steered_search(found, task, **options)
+    if held := [control.name for control in TR_CONTROLS if control.name in options]:
+        raise InvalidInput(
+            f"a policy over profiles sets every control; give {', '.join(held)} to TR, or another policy"
+        )
+    return profile_search(found, task, **options)
 
 
 def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:

@@ -279,7 +279,8 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         dims=(10,),
         runs=5,
         report=ReportPlan(
-            about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
+            about="Wells, growth, chains and switching functions under constraints of every kind, some rough or "
+            "failing (docs/generated.md).",
             views=("ranks", "critical", "feasibility"),
             focus=FEW_FOCUS,
         ),

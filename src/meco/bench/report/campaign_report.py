@@ -112,17 +112,23 @@ def _build_sections(results: StoreContents) -> list[Section]:
 
 
 def list_known_experiments(results: StoreContents) -> list[Experiment]:
-    """The experiments of a folder; those of EXPERIMENTS, matched by name, with their present texts and order."""
+    """The experiments of a folder; those of EXPERIMENTS, matched by name, with their present views and order.
+
+    Their present texts, too, unless they were run with methods that the experiment no longer has.
+    """
     found = []
     for stored in results.experiments:
         if stored.name in EXPERIMENTS:
             fresh = EXPERIMENTS[stored.name]
             rank = {c.label: i for i, c in enumerate(fresh.contenders)}
             ordered = sorted(stored.contenders, key=lambda c: rank.get(c.label, len(rank)))
+            told = fresh.report
+            if not {c.label for c in ordered} <= set(rank):
+                told = replace(told, about=stored.report.about, focus=stored.report.focus)
             stored = replace(
                 fresh, contenders=tuple(ordered), problems=stored.problems, dims=stored.dims, runs=stored.runs,
                 pins=stored.pins, instance=stored.instance, budget=stored.budget,
-                report=replace(fresh.report, notes=(*fresh.report.notes, *list_left_out(stored))),
+                report=replace(told, notes=(*told.notes, *list_left_out(stored))),
             )  # fmt: skip
         found.append(stored)
     place = {name: i for i, name in enumerate(EXPERIMENTS)}
