@@ -47,7 +47,7 @@ if __name__ == "__main__":
 README = """---
 author: The MeCO developers
 title: MeCO, a sampler for constrained problems with few expensive trials
-description: Quadratic models of the objective and of every constraint in a relaxed trust region, steered by a learned policy; failed trials are learned from.
+description: Quadratic models of the objective and of every constraint in a relaxed trust region; failed trials are learned from.
 tags: [sampler, constraints, constrained optimization, expensive, trust region]
 optuna_versions: [{optuna}]
 license: MIT License
@@ -56,13 +56,13 @@ license: MIT License
 ## Abstract
 
 MeCO models the objective and each constraint by quadratics around the best trial and proposes the next one by a small program
-on these models. How much violation a step may leave is decided by a learned policy. It needs NumPy alone.
+on these models. It needs NumPy alone.
 Floats and integers, with steps or on a log scale, are searched; categorical parameters are left to `independent_sampler`.
 Trials that fail or are pruned tell the search where not to go.
 
 ## APIs
 
-- `MecoSampler(*, budget=100, method="MeCO-TR", seed=None, constraints_func=None, independent_sampler=None)`
+- `MecoSampler(*, budget=100, method="TR", seed=None, constraints_func=None, independent_sampler=None)`
   - `budget`: trials that the study is planned for. How strictly constraints are kept depends on how many are left.
   - `method`: a name of `meco.METHODS`.
   - `seed`: repeats a study whose trials run one at a time; the trials are then those of `meco.minimize` with this seed.

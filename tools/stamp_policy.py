@@ -1,6 +1,6 @@
 """Say that a policy still steers an engine that has changed since its training, and what has changed.
 
-    python tools/stamp_policy.py meco-tr "the models and steps of TR have changed" trained_version=0.2.0
+    python tools/stamp_policy.py meco-tr-es "the models and steps of TR have changed" trained_version=0.2.0
 
 The policy keeps its weights, and its record the engine and the version that it was trained with; it names beside them
 the present engine and what has changed. Until the next training: `meco policy show` says all of it.

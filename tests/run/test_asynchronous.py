@@ -24,7 +24,7 @@ from meco.run.log.log_file import read_log
 BOX = [(-2.0, 2.0)] * 4
 one_of_family = pytest.mark.parametrize(
     "method", ["TR-ES", *(pytest.param(method, marks=pytest.mark.slow) for method in ("TR", "MeCO-TR"))]
-)  # which has all of TR, and is what MeCO-TR steers
+)  # which has all of TR; MeCO-TR steers TR
 
 
 def fun(x):

@@ -197,14 +197,14 @@ class TrustRegionProcess(DecisionProcess):
         """The problems must be alike in D and in numbers of constraints."""
         self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in _list_problems(problems)]
         if len({(p.dim, p.n_ineq, p.n_eq) for p in self.problems}) > 1:
-            raise InvalidInput("problems of one MeCO-TR environment need equal D and equal numbers of constraints")
+            raise InvalidInput("problems of one MeCO-TR-v0 environment need equal D and equal numbers of constraints")
         controls = CONTROLS[SEARCH_CONTROLS]
         self.choices = len(controls.grid) if discrete else None
         self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
         self._budget = budget
 
     def open_episode(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
-        """An episode of MeCO-TR without its policy."""
+        """An episode of TR-ES whose theta and share are steered."""
         problems, seeds = zip(*choices)
         return TrustRegionEpisode(list(problems), seeds, self._budget)
 

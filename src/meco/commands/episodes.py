@@ -1,4 +1,4 @@
-"""meco episodes: record episodes of MeCO-TR as an offline data set."""
+"""meco episodes: record episodes of TR-ES whose theta and share are steered, as an offline data set."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Episodes of MeCO-TR whose theta and share are set from outside, and the quantiles that they are rewarded by."""
+"""Episodes of TR-ES whose theta and share are steered from outside, and the quantiles that they are rewarded by."""

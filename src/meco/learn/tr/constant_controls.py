@@ -1,4 +1,4 @@
-"""The constants of theta and share that policies of MeCO-TR are compared with."""
+"""The constants of theta and share that policies of MeCO-TR-v0 are compared with."""
 
 from __future__ import annotations
 

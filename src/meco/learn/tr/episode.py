@@ -63,7 +63,7 @@ class TrustRegionEpisode:
         self.problem = get_problem(problem) if isinstance(problem, str) else problem
         each = [self.problem] if isinstance(self.problem, Problem) else list(self.problem)
         if len({(p.n_ineq, p.n_eq) for p in each}) > 1:
-            raise InvalidInput("problems of one MeCO-TR episode need equal numbers of constraints")
+            raise InvalidInput("problems of one MeCO-TR-v0 episode need equal numbers of constraints")
         self.seeds, dim = list(seeds), each[0].dim
         self.budget = 50 * dim if budget is None else int(budget)
         self.features, self.controls, self.references = FEATURES[SEARCH_FEATURES], CONTROLS[controls], references
