@@ -7,6 +7,7 @@ point. Objective and constraints of a point are one evaluation however often the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,13 +87,14 @@ class Judge:
         ]
 
 
-def meco_default(judge: Judge, seed: int) -> None:
-    """minimize() with its defaults."""
+def meco_minimize(judge: Judge, seed: int, **options: str) -> None:
+    """minimize() with its defaults but for these options."""
     import meco
 
     meco.minimize(
         judge.raw,
         judge.design.variables(),
+        **options,
         budget=judge.left,
         seed=seed,
         tolerances=meco.Tolerances(eq=judge.design.eq_tol),
@@ -220,7 +222,8 @@ def _pymoo(judge: Judge, seed: int, algorithm: Any) -> None:
 
 
 SOLVERS: dict[str, Callable[[Judge, int], None]] = {
-    "MeCO": meco_default,
+    "MeCO": meco_minimize,
+    "MeCO-TR": partial(meco_minimize, method="MeCO-TR"),
     "SciPy DE": scipy_de,
     "COBYQA": cobyqa,
     "pycma AL": pycma_al,

@@ -100,7 +100,8 @@ def main(words: Sequence[str] | None = None) -> None:
     runs = join_runs(parts, args.without, args.policy_of_unnamed)
     sessions = {name: facts for part in parts for name, facts in part.sessions.items()}
     experiments = make_plans([e for part in parts for e in part.experiments], runs)
-    joined = StoreContents(__version__, runs, {}, experiments, sessions)
+    platforms = {digest: facts for part in parts for digest, facts in part.platforms.items()}
+    joined = StoreContents(__version__, runs, {}, experiments, sessions, platforms)
     print(write_packed(joined, args.folders[0] / PACKED_FILE), len(runs), "runs")
     for e in experiments:
         print(f"  {e.name}: {', '.join(f'{c.label} {e.run_count(c)}' for c in e.contenders)}")

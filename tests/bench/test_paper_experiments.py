@@ -16,7 +16,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
-from meco.bench.plan.further import FURTHER
+from meco.bench.plan.further import FURTHER, STEERING_RUNS
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
@@ -53,7 +53,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
-    assert e.runs == (5 if name in FURTHER else 10)
+    assert e.runs == (STEERING_RUNS if name.startswith("steering-") else 5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
 

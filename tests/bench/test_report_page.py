@@ -116,9 +116,9 @@ def test_the_line_says_where_the_default_is_behind_and_whether_that_may_be_chanc
     ranks = made[0].rank_table("first").mean(axis=1)
     top = compose_overview(made)
     if ranks.argmin() == 0:
-        assert top.sentence == "TR, the default, is first on 2 of 2 suites."
+        assert top.sentence == "TR, the default, is ahead of every peer on 2 of 2 suites."
     else:
-        assert top.sentence.startswith("TR, the default, is first on 0 of 2 suites; behind ")
+        assert top.sentence.startswith("TR, the default, is ahead of every peer on 0 of 2 suites; behind ")
         assert "(may be chance)" in top.sentence
 
 

@@ -20,6 +20,7 @@ INLINE = re.compile(r"(<!--=([^>]+)-->).*?(<!--/-->)", flags=re.DOTALL)
 BLOCKS: dict[str, Callable[..., str]] = {
     "headline": results.headline_table,
     "verdict": results.verdict_text,
+    "exceptions": results.exceptions_text,
     "summary": results.suite_summary,
     "ranks": results.rank_table,
     "losses": results.losses_table,
@@ -28,7 +29,7 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "table": results.full_table,
     "protocol": results.run_counts_text,
     "policy": steering.policy_table,
-    "gains": steering.gains_text,
+    "profiles": steering.profiles_table,
     "learned": steering.learned_text,
     "methods": methods.methods_table,
     "units": methods.units_text,
@@ -41,11 +42,9 @@ BLOCKS: dict[str, Callable[..., str]] = {
 def format_table_number(place: str) -> str:
     """A number of a table: TABLE|ROW|COLUMN, and how it is written.
 
-    control|trained is what a training took; duels|A|B|SUITES on how many problems A is ahead of B, feasibility first.
+    duels|A|B|SUITES: on how many problems A is ahead of B, feasibility first.
     """
     name, row, *rest = place.split("|")
-    if name == "control":
-        return str(steering.read_control()[row])
     if name == "duels":
         return results.count_duels(row, *rest)
     column, *form = rest

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, OURS, SCORE, Standing, headline_standings, page_name, read_standing
+from tools.pages.standings import FIRST, JUDGED, OURS, SCORE, Standing, headline_standings, page_name, read_standing
 from tools.pages.tables import bold_if, format_percent, join_words, markdown_table, parse_number, read_long, read_table
 
 BESIDE = ("SHADE", AS_PRINTED, SCORE_REWARDED)  # the paper's engine and method are in the headline wherever they stand
 LEADERS = 5  # of each suite are in the headline
 METRICS = {SCORE: "by f+ν", FIRST: "feasibility first"}
+HALF_RANK, SURE = 0.5, 0.05  # within it the default counts as level with the first; a p-value below it is no chance
 
 
 # -- the headline ----------------------------------------------------------------------------
@@ -57,6 +60,28 @@ def _best_of_ours(s: Standing) -> str:
     ours = min((m for m in OURS if m in s.table), key=lambda m: s.rank(m, FIRST))
     place = s.place(ours, FIRST)
     return "" if place == 1 else f"; {ours} is number {place} with {s.rank(ours, FIRST):.1f}"
+
+
+def exceptions_text() -> str:
+    """Where the default is more than half a rank or surely behind the first: by metric, with the test of those two."""
+    seen = [s for suite in JUDGED if (s := read_standing(suite)) is not None and DEFAULT in s.table]
+    rows = [row for s in seen for column in METRICS if (row := _describe_exception(s, column)) is not None]
+    said = f"On {len(seen)} suites and budgets, by both metrics, {DEFAULT} is first, or within half a rank of the first"
+    if not rows:
+        return f"{said} and not significantly behind it."
+    head = ["", "metric", f"{DEFAULT} (place)", "first", "p (Holm)"]
+    return f"{said} and not significantly behind it, but for these:\n\n{markdown_table(head, rows)}"
+
+
+def _describe_exception(s: Standing, column: str) -> list[str] | None:
+    """The row of a suite and metric where the default is behind; None where it is not."""
+    first, mine = s.order(column)[0], s.rank(DEFAULT, column)
+    behind = mine - s.rank(first, column)
+    tested = (read_table(f"{s.suite}-pairs-default") or {}).get(first, {}).get(f"p (Holm), {column[6:]}", "")
+    if behind <= HALF_RANK and not (behind > 0 and parse_number(tested) < SURE):
+        return None
+    place, p = s.place(DEFAULT, column), f"{parse_number(tested):.2g}" if tested else "–"
+    return [s.title, METRICS[column], f"{mine:.2f} ({place})", f"{page_name(first)} {s.rank(first, column):.2f}", p]
 
 
 # -- one suite -------------------------------------------------------------------------------
@@ -125,8 +150,10 @@ def side_by_side_table(*suites: str) -> str:
     seen = {suite.rpartition("-")[2]: s for suite in suites if (s := read_standing(suite)) is not None}
     if not seen:
         return _not_run_note(suites[0])
-    methods = sorted(next(iter(seen.values())).methods, key=lambda m: sum(s.rank(m, FIRST) for s in seen.values()))
-    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen.values())] for m in methods]
+    everyone = dict.fromkeys(m for s in seen.values() for m in s.methods)
+    height = {m: fmean(s.rank(m, FIRST) for s in seen.values() if m in s.table) for m in everyone}
+    ordered = sorted(height, key=height.__getitem__)
+    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen.values())] for m in ordered]
     return markdown_table(["average rank,<br>f+ν / feasibility first", *seen], rows)
 
 

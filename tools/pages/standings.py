@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from meco.bench.plan.experiments import EXPERIMENTS
+from meco.bench.plan.further import EVALUATIONS_PER_VARIABLE
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
 from meco.methods import DEFAULT
@@ -19,6 +21,16 @@ SUITES = {  # experiment -> what its problems are called
     "rwco": "real-world problems",
     "realworld": "engineering problems",
     "cec2017-30d": "CEC2017, 30 variables",
+}
+JUDGED = {  # every experiment that the default is judged by
+    **SUITES,
+    "cec2017-100d": "CEC2017, 100 variables",
+    "rwco-large": "real-world problems beyond 30 variables",
+    "families": "generated families",
+    "scales": "CEC2017 in other units",
+    "short-cec2017": "CEC2017, 100 evaluations",
+    "short-engineering": "engineering problems, 100 evaluations",
+    **{f"budgets-{k}": f"{k} evaluations a variable" for k in EVALUATIONS_PER_VARIABLE},
 }
 PAGE_NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 SHOWN = 4  # suites of the headline: the first of these that were run
@@ -40,7 +52,7 @@ class Standing:
     @property
     def title(self) -> str:
         """What the problems of the suite are called."""
-        return SUITES[self.suite]
+        return JUDGED[self.suite]
 
     @property
     def in_words(self) -> str:
@@ -86,10 +98,8 @@ class Standing:
 
 def read_standing(suite: str) -> Standing | None:
     """The standing on a suite, from its tables; None where it has not been run."""
-    ranks, feasible = read_table(f"{suite}-ranks"), read_table(f"{suite}-feasibility")
-    if ranks is None or feasible is None:
-        return None
-    return Standing(suite, ranks, len(next(iter(feasible.values()))))
+    ranks = read_table(f"{suite}-ranks")
+    return None if ranks is None else Standing(suite, ranks, len(EXPERIMENTS[suite].cases()))
 
 
 def headline_standings() -> list[Standing]:

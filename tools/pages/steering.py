@@ -1,138 +1,130 @@
-"""Blocks about what the learned policy adds, from benchmarks/results/control.json, which was made with 0.2.0."""
+"""Blocks about what the learned policy adds, from its judgement on the confirm families and from the suites' tables."""
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-import numpy as np
+from meco.methods import DEFAULT
+from tools.pages.standings import FIRST, Standing, headline_standings, page_name, read_standing
+from tools.pages.tables import KEPT, bold_if, join_words, markdown_table, parse_number, read_table
 
-from meco.bench.report import stats
-from tools.pages.standings import FIRST, headline_standings
-from tools.pages.tables import KEPT, markdown_table
-
-CALLED = {
-    "own rule": "the engine's own rule (TR-ES)",
-    "random": "random controls",
-    "MeCO-TR": "MeCO-TR, the learned policy",
+STEERED, CONSTANT = "MeCO-TR", "default"  # the method of the shipped policy; what the judgement calls the default
+AHEAD = re.compile(r"(\S+)  (.+?)  +\S+ ahead by (\S+) \+- (\S+)  effect (\S+)  p (\S+) ")
+ITSELF = re.compile(r"(\S+)  (\S+) *")
+SUITE_OF = {  # experiment -> what its problems are called
+    "steering-10d": "CEC2017,<br>D = 10",
+    "steering-30d": "CEC2017,<br>D = 30",
+    "steering-uav": "UAV<br>missions",
+    "steering-families": "confirm<br>families",
 }
+SURE = 0.05  # a p-value below it is no chance
 
 
 @dataclass(frozen=True)
-class Steering:
-    """Final quantiles of the learned policy and of what it is judged against, problem by problem."""
+class Rival:
+    """What the shipped policy was judged against: its quantile, and the lead of the policy over it."""
 
-    names: list[str]
-    families: np.ndarray  # [P]
-    quantiles: np.ndarray  # [P, names]
-
-    def quantiles_of(self, name: str) -> np.ndarray:
-        """Final quantiles [P] of one of the names."""
-        return self.quantiles[:, self.names.index(name)]
-
-    def mean(self, name: str) -> float:
-        """Mean final quantile of one of the names."""
-        return float(self.quantiles_of(name).mean())
-
-    def without(self, ending: str) -> Steering:
-        """The problems of the families whose names end otherwise."""
-        kept = np.array([not family.endswith(ending) for family in self.families])
-        return Steering(self.names, self.families[kept], self.quantiles[kept])
-
-    @property
-    def constant(self) -> str:
-        """The constant that is best on these problems."""
-        return max((n for n in self.names if n.startswith("theta")), key=self.mean)
-
-    def p_value(self, name: str, policy: str = "MeCO-TR") -> float:
-        """Two-sided signed-rank test over problems."""
-        return stats.wilcoxon_p(self.quantiles_of(policy), self.quantiles_of(name))
-
-    def gains(self, name: str, policy: str = "MeCO-TR") -> dict[str, float]:
-        """Family -> mean lead of the policy, the largest first."""
-        lead = self.quantiles_of(policy) - self.quantiles_of(name)
-        found = {str(f): float(lead[self.families == f].mean()) for f in np.unique(self.families)}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+    quantile: float
+    lead: float
+    error: float
+    p: str  # as it was printed
 
 
-def read_control() -> dict[str, Any]:
-    """What was kept of the training and of its judgement."""
-    return dict(json.loads((KEPT / "control.json").read_text(encoding="utf-8")))
+@dataclass(frozen=True)
+class Judgement:
+    """The shipped policy beside every profile, other networks and chance: benchmarks/results/steering.txt."""
+
+    problems: int
+    families: int
+    policy: str
+    quantile: float  # of the policy
+    rivals: dict[str, Rival]
+
+    @cached_property
+    def profiles(self) -> list[str]:
+        """The profiles that were held throughout, best first."""
+        return [n for n in self.rivals if not re.match(r"tr-profiles|untrained|random", n)]
 
 
-def read_steering(chosen: str = "confirm") -> Steering:
-    """The judgement on one set of problems: confirm, or beyond."""
-    kept = read_control()[chosen]
-    rows = kept["problems"]
-    return Steering(kept["names"], np.array([r[0] for r in rows]), np.array([r[4:] for r in rows], dtype=float))
-
-
-def _rival_names() -> list[str]:
-    """The policy and what it is compared with, in the order of the table."""
-    found = read_steering()
-    untrained = [n for n in found.names if n.startswith("untrained")]
-    return ["MeCO-TR", found.constant, "own rule", *sorted(untrained, key=lambda n: -found.mean(n)), "random"]
+def read_judgement() -> Judgement:
+    """The table on top of the kept output."""
+    text = (KEPT / "steering.txt").read_text(encoding="utf-8")
+    counted = re.search(r"^(\d+) problems of (\d+) families$", text, flags=re.MULTILINE)
+    assert counted is not None
+    rivals: dict[str, Rival] = {}
+    policy, quantile = "", 0.0
+    for line in text[counted.end() :].strip().partition("\n\n")[0].splitlines():
+        if found := AHEAD.match(line):
+            mean, name, lead, error, _, p = found.groups()
+            rivals[name] = Rival(float(mean), float(lead), float(error), p)
+        elif found := ITSELF.fullmatch(line):
+            quantile, policy = float(found[1]), found[2]
+    return Judgement(int(counted[1]), int(counted[2]), policy, quantile, rivals)
 
 
 def policy_table() -> str:
-    """Mean final quantiles, leads and their p-values; then a sentence on what they say."""
-    found, rows = read_steering(), []
-    for name in _rival_names():
-        lead = found.mean("MeCO-TR") - found.mean(name)
-        called = CALLED.get(name) or (f"constant {name}" if name.startswith("theta") else f"network, {name}")
-        told = ["", ""] if name == "MeCO-TR" else [f"{lead:+.3f}", f"{found.p_value(name):.2g}"]
-        rows.append([called, f"{found.mean(name):.3f}", *told])
-    return markdown_table([f"{len(found.families)} problems", "mean final quantile", "MeCO-TR is ahead by", "p"], rows)
+    """Mean quantiles of the policy and of what it was judged against, leads and their p-values."""
+    seen = read_judgement()
+    rows = [(seen.quantile, ["**MeCO-TR, the shipped policy**", f"**{seen.quantile:.3f}**", "", ""])]
+    for name, rival in seen.rivals.items():
+        if name.startswith("tr-profiles") and name != f"{seen.policy}-tree":
+            continue  # other seeds have a table of their own
+        told = [_name_rival(name, seen), f"{rival.quantile:.3f}", f"{rival.lead:+.3f} ± {rival.error:.3f}", rival.p]
+        rows.append((rival.quantile, told))
+    ordered = [row for _, row in sorted(rows, key=lambda item: -item[0])]
+    return markdown_table(["", "quantile", "the shipped policy is ahead by", "p"], ordered)
 
 
-def gains_text() -> str:
-    """Where the policy gains on the rule, and where not."""
-    found, far = read_steering(), read_steering("beyond")
-    rest = found.without("empty")
-    told = [f"{family} {lead:+.2f}" for family, lead in found.gains("own rule").items()]
-    own, best = (_describe_lead(rest, name) for name in ("own rule", found.constant))
-    there = ", ".join(f"{name} {far.mean(name):.3f}" for name in ("MeCO-TR", "own rule", found.constant))
-    return (
-        f"Ahead of the engine's own rule, by family: {', '.join(told)}. Without the family that has no feasible point: "
-        f"{own} ahead of the own rule, {best} ahead of {found.constant}.\n\n"
-        f"Beyond the sizes of its training, on {len(far.families)} problems of 30 variables: {there}, and the constant "
-        f"that is best there, {far.constant}, {far.mean(far.constant):.3f}. MeCO-TR is "
-        f"{_describe_lead(far, 'own rule')} ahead of the own rule and "
-        f"{_describe_lead(far, far.constant)} of that constant."
-    )
-
-
-def _describe_lead(found: Steering, name: str) -> str:
-    """The mean lead of the policy over one of the names, with its p-value."""
-    return f"{found.mean('MeCO-TR') - found.mean(name):+.3f} (p {found.p_value(name):.2g})"
+def _name_rival(name: str, seen: Judgement) -> str:
+    """What a page calls a rival."""
+    if name == CONSTANT:
+        return f"**{DEFAULT}, the default**"
+    if name in seen.profiles:
+        return f"profile `{name}`"
+    return name.replace("untrained", "untrained network").replace(f"{seen.policy}-tree", "the shipped policy as a tree")
 
 
 def learned_text() -> str:
-    """The same in three sentences, with what one family makes of it."""
-    found, best = read_steering(), read_steering().constant
-    means = {name: f"{found.mean(name):.2f}" for name in found.names}
-    rest = found.without("empty")
-    over = rest.mean("MeCO-TR") - rest.mean("own rule")
+    """What the policy is worth, in three sentences: on families, and on the suites beside the default."""
+    seen = read_judgement()
+    best, constant, chance = seen.profiles[0], seen.rivals[CONSTANT], seen.rivals["random profiles"]
+    both = [s for s in headline_standings() if {STEERED, DEFAULT} <= set(s.table)]
+    ranks = [f"{s.rank(STEERED, FIRST):.1f} and {s.rank(DEFAULT, FIRST):.1f} on the {s.in_words}" for s in both]
     return (
-        f"**What the learned policy adds:** on {len(found.families)} problems of families that it was neither trained "
-        f"nor chosen on, MeCO-TR ends at a mean quantile of {means['MeCO-TR']} among reference runs, TR-ES by its own "
-        f"rule at {means['own rule']} (p {found.p_value('own rule'):.1g}), random control at {means['random']}. The "
-        f"best constant setting reaches {means[best]} "
-        f"(p {found.p_value(best):.1g}{_chance_remark(found.p_value(best))}), and without the one "
-        f"family that has no feasible point the lead over the own rule is {over:.2f} "
-        f"(p {rest.p_value('own rule'):.1g}{_chance_remark(rest.p_value('own rule'))}). {_describe_suite_ranks()} "
-        f"Its training: {read_control()['trained']}."
+        f"**What the learned policy adds:** on {seen.problems} problems of {seen.families} families that it was "
+        f"neither trained nor chosen on, {STEERED} ends at a mean quantile of {seen.quantile:.3f} among the runs of "
+        f"all profiles, {DEFAULT} at {constant.quantile:.3f} (p {constant.p}), the best of its ten profiles held "
+        f"throughout at {seen.rivals[best].quantile:.3f} (p {seen.rivals[best].p}), random profiles at "
+        f"{chance.quantile:.3f} (p {chance.p}). Average ranks of {STEERED} and {DEFAULT}, feasibility first: "
+        f"{join_words(ranks)}."
     )
 
 
-def _describe_suite_ranks() -> str:
-    """MeCO-TR and TR-ES on the suites."""
-    both = [s for s in headline_standings() if {"MeCO-TR", "TR-ES"} <= set(s.table)]
-    told = (f"{s.rank('MeCO-TR', FIRST):.1f} and {s.rank('TR-ES', FIRST):.1f} on the {s.in_words}" for s in both)
-    return f"Average ranks of MeCO-TR and TR-ES, feasibility first: {', '.join(told)}."
+def profiles_table(*experiments: str) -> str:
+    """Average ranks, feasibility first, of the policy and of each profile on the suites, and their mean; best first.
+
+    A star where a signed-rank test over problems, corrected by Holm, tells a profile from the policy.
+    """
+    seen = [s for e in experiments if (s := read_standing(e)) is not None]
+    shared = [m for m in seen[0].methods if all(m in s.table for s in seen)]
+    mean = {m: sum(s.rank(m, FIRST) for s in seen) / len(seen) for m in shared}
+    best = min(mean.values())
+    rows = [
+        [_name_contender(m), *(_format_rank(s, m) for s in seen), bold_if(f"{mean[m]:.2f}", mean[m] == best)]
+        for m in sorted(shared, key=mean.__getitem__)
+    ]
+    return markdown_table(["average rank,<br>feasibility first", *(SUITE_OF[s.suite] for s in seen), "mean"], rows)
 
 
-def _chance_remark(p: float) -> str:
-    """A warning where p is not small."""
-    return ": may be chance" if p > 0.05 else ""
+def _name_contender(label: str) -> str:
+    """What a page calls a contender of these experiments."""
+    return f"`{label.removeprefix('profile ')}`" if label.startswith("profile ") else page_name(label)
+
+
+def _format_rank(s: Standing, label: str) -> str:
+    """An average rank, bold where it is the best, with a star where it is surely not that of the policy."""
+    row = (read_table(f"{s.suite}-pairs-meco-tr") or {}).get(label)
+    sure = row is not None and parse_number(row["p (Holm), feasibility first"]) < SURE
+    return bold_if(f"{s.rank(label, FIRST):.2f}", s.place(label, FIRST) == 1) + ("*" if sure else "")

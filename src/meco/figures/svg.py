@@ -258,11 +258,16 @@ def _draw_dot(mark: fig.Dot, to_pixels: ToPixels) -> str:
 
 
 def _draw_tile(mark: fig.Tile, to_pixels: ToPixels) -> str:
-    """A rectangle that is darker the greater its share, clipped to [0, 1]; empty where that is not finite."""
+    """A rectangle that is darker the greater its share, clipped to [0, 1]; empty where that is not finite.
+
+    Nothing at all where it would be empty and has no text: a page has thousands of them.
+    """
     (x0, y0), (x1, y1) = to_pixels(mark.x[0], mark.y[1]), to_pixels(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
     word = text_element(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
+    if share == 0.0 and not word:
+        return ""
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
     shade = "" if share == 1.0 else f' fill-opacity="{share:.2g}"'
     return f'<g class="tile">{_title_element(mark.label)}<rect {rect}{shade}/>{word}</g>'

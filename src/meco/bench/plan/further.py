@@ -30,6 +30,7 @@ UNSEEN_FAMILIES = tuple(
     if isinstance(family, Family) and family.set == "confirm" and family.noise is None
 )
 PROBLEMS_PER_FAMILY = 2  # of these
+STEERING_RUNS = 3  # of each of ten contenders
 STEERING_FOCUS = ("MeCO-TR", "TR", "profile all-18", "profile others-7", "profile missions-3")
 EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -80,7 +81,7 @@ def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim
         runs=5,
         report=ReportPlan(
             about="Every method that needs seconds for an evaluation beside those that need none, five runs each.",
-            views=("ranks", "critical", "values", "pairs", "feasibility", "profiles"),
+            views=("ranks", "critical", "pairs", "feasibility", "profiles"),
             focus=FEW_FOCUS,
         ),
     )
@@ -104,11 +105,11 @@ def _make_steering_experiment(dim: int | None) -> Experiment:
         UAV_NAMES if dim is None else CEC_NAMES,
         dims=(dim,),
         budget=2500 if dim is None else None,
-        runs=5,
+        runs=STEERING_RUNS,
         report=ReportPlan(
             about="The policy of MeCO-TR was trained on generated problems, none of any suite. It chooses among the "
             "profiles; TR holds the default for the whole run, the others each one of them.",
-            views=("ranks", "critical", "pairs", "feasibility"),
+            views=("ranks", "pairs"),
             focus=STEERING_FOCUS,
         ),
         quick=("MeCO-TR", "TR"),
@@ -154,7 +155,7 @@ def _make_budget_experiment(per_variable: int) -> Experiment:
         runs=5,
         report=ReportPlan(
             about="Who is best when: the same problems and methods with smaller and larger budgets.",
-            views=("ranks", "critical", "feasibility"),
+            views=("ranks", "pairs"),
         ),
     )
 
@@ -183,10 +184,10 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         _make_steering_contenders(),
         _list_unseen_problems(),
         dims=(10,),
-        runs=5,
+        runs=STEERING_RUNS,
         report=ReportPlan(
             about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
-            views=("ranks", "critical", "pairs", "feasibility"),
+            views=("ranks", "pairs"),
             focus=STEERING_FOCUS,
         ),
         quick=("MeCO-TR", "TR"),
@@ -201,7 +202,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         runs=5,
         report=ReportPlan(
             about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
-            views=("ranks", "critical", "feasibility"),
+            views=("ranks", "critical", "pairs", "feasibility"),
             focus=TR_METHODS,
         ),
     ),
@@ -215,7 +216,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         report=ReportPlan(
             about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can "
             "gain.",
-            views=("ranks", "values", "feasibility"),
+            views=("ranks",),
             focus=(SCORE_REWARDED, "SHADE", "SHADE-FR"),
         ),
     ),
@@ -228,7 +229,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         runs=5,
         report=ReportPlan(
             about="Seeds were fixed before any policy was trained; the first is the row of the paper's tables.",
-            views=("ranks", "critical", "values", "feasibility"),
+            views=("ranks", "critical"),
             focus=(f"{AS_PRINTED}, seed {PRINTED_SEEDS[0]}", SCORE_REWARDED, "MeCO-u", "SHADE"),
         ),
     ),
@@ -241,7 +242,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         runs=5,
         report=ReportPlan(
             about="Which small change moves a baseline towards its printed column.",
-            views=("ranks", "values"),
+            views=("ranks",),
             printed="table1",
         ),
     ),
@@ -262,13 +263,14 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "rwco-large": Experiment(
         "rwco-large",
         "Real-world problems beyond 30 variables",
-        _make_contenders(QUICK_METHODS),
+        _make_contenders((*FEW_FOCUS, *QUICK_METHODS, "SLSQP", "CMA-ES-AL")),
         LARGE_PROBLEMS,
         most=2500,
         runs=5,
         report=ReportPlan(
-            about="The other 19 of the 57, without the methods that model functions.",
-            views=("ranks", "critical", "values", "feasibility"),
+            about="The other 19 of the 57, up to 158 variables, without the methods that take minutes a run there.",
+            views=("ranks", "critical", "values", "pairs", "feasibility"),
+            focus=FEW_FOCUS,
         ),
     ),
     "families": Experiment(
@@ -281,7 +283,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         report=ReportPlan(
             about="Wells, growth, chains and switching functions under constraints of every kind, some rough or "
             "failing (docs/generated.md).",
-            views=("ranks", "critical", "feasibility"),
+            views=("ranks", "critical", "pairs", "feasibility"),
             focus=FEW_FOCUS,
         ),
     ),
@@ -310,7 +312,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             "points are feasible. To be read beside budgets-50, the same problems, seeds and methods in their own "
             "units. f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up "
             "violations in these units.",
-            views=("ranks", "critical", "feasibility"),
+            views=("ranks", "critical", "pairs", "feasibility"),
             focus=FEW_FOCUS,
         ),
     ),

@@ -20,17 +20,19 @@ from meco.figures.table import Cell, Column, Table, mark_best
 from meco.methods import DEFAULT
 
 SUITES = {  # experiments that stand for a suite, most important first -> what they are called in a line
-    "cec2017-10d": "CEC2017, 10 variables",
-    "cec2017-30d": "CEC2017, 30 variables",
-    "table1": "CEC2017, 50 variables",
-    "cec2017-100d": "CEC2017, 100 variables",
+    "cec2017-10d": "CEC2017, D = 10",
+    "cec2017-30d": "CEC2017, D = 30",
+    "table1": "CEC2017, D = 50",
+    "cec2017-100d": "CEC2017, D = 100",
     "uav": "UAV missions",
     "rwco": "real-world problems",
+    "rwco-large": "real-world, D > 30",
     "realworld": "engineering problems",
     "families": "generated families",
 }
 MOST_METHODS = 10  # rows of the table and of a panel
 OURS = ("TR", "TR-ES", "MeCO-TR")
+STEERED = "MeCO-TR"  # the default under a learned policy
 NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 ACCURACY = 1e-3  # of the profiles on top: the share of the gap that may be open
 UNITS = 120  # points of a profile
@@ -102,8 +104,8 @@ def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
     labels = dict.fromkeys(label for s in seen for label in s.ranks["first"])
 
     def height(label: str) -> float:
-        """Mean rank as a share of the field, over the suites where it ran; half a field where it did not."""
-        shares = [s.ranks["first"][label] / len(s.ranks["first"]) if label in s.ranks["first"] else 0.5 for s in seen]
+        """Mean rank as a share of the field, over the suites where it ran; the whole field where it did not."""
+        shares = [s.ranks["first"][label] / len(s.ranks["first"]) if label in s.ranks["first"] else 1.0 for s in seen]
         return float(np.mean(shares))
 
     ordered = sorted(labels, key=height)
@@ -114,25 +116,29 @@ def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
 
 
 def compose_sentence(seen: Sequence[SuiteStanding]) -> str:
-    """On how many suites the default is first by average rank, feasibility first, and who is where it is not.
+    """On how many suites the default is ahead of every peer, who is where it is not, and what steering it adds.
 
-    Who is first on each where the default did not run.
+    By average rank, feasibility first. Who is first on each suite where the default did not run.
     """
     there = [s for s in seen if DEFAULT in s.ranks["first"]]
     if not there:
         firsts = [f"{NAMES.get(s.order()[0], s.order()[0])} on {s.title}" for s in seen]
         return f"First by average rank, feasibility first: {'; '.join(firsts)}."
-    lost = [s for s in there if s.place(DEFAULT) > 1]
-    said = f"{DEFAULT}, the default, is first on {len(there) - len(lost)} of {len(there)} suites"
-    return f"{said}{'; ' if lost else ''}{'; '.join(map(_describe_loss, lost))}."
+    losses = [said for s in there if (said := _describe_loss(s))]
+    said = f"{DEFAULT}, the default, is ahead of every peer on {len(there) - len(losses)} of {len(there)} suites"
+    steered = [s for s in there if STEERED in s.ranks["first"]]
+    better = sum(s.ranks["first"][STEERED] < s.ranks["first"][DEFAULT] for s in steered)
+    learnt = f"steered by a learned policy ({STEERED}) it ranks better on {better} of {len(steered)}"
+    return "; ".join([said, *losses, *([learnt] if steered else [])]) + "."
 
 
 def _describe_loss(s: SuiteStanding) -> str:
-    """Who is first where the default is not, and whether the critical difference shows that this is no chance."""
-    best = s.order()[0]
+    """Which peer leads where one is ahead of the default, and whether the critical difference calls it chance."""
+    best = next((label for label in s.order() if label not in OURS), DEFAULT)
     behind = s.ranks["first"][DEFAULT] - s.ranks["first"][best]
-    sure = "" if np.isnan(s.difference) else "" if behind > s.difference else " (may be chance)"
-    return f"behind {NAMES.get(best, best)} on {s.title}{sure}"
+    if behind <= 0:
+        return ""
+    return f"behind {NAMES.get(best, best)} on {s.title}{' (may be chance)' if behind <= s.difference else ''}"
 
 
 def _make_table(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Table:

@@ -108,15 +108,18 @@ def _overview_section(overview: Overview, results: StoreContents) -> str:
 
 def _platform_note(results: StoreContents) -> str:
     """On what the results were made, in a line: a search may take another way where the last bits differ."""
-    made = {record.platform for record in results.runs.values()}
+    older = [run for run, record in results.runs.items() if not record.platform]  # before it was recorded
+    made = {record.platform for record in results.runs.values() if record.platform}
     known = [results.platforms.get(each, {}) for each in made]
-    if made == {""}:
+    if not made:
         said = "On which platform each run was made was not recorded."
     elif len({facts.get("arithmetic") for facts in known}) == 1:
         facts = dict(set.intersection(*(set(each.items()) for each in known)))  # unused packages may differ
         names = {"numpy": "NumPy", "scipy": "SciPy", "OPENBLAS_CORETYPE": "OpenBLAS kernel"}
         told = ", ".join(f"{text} {facts[key]}" for key, text in names.items() if key in facts)
-        said = f"All runs were made on one platform: {told}."
+        others = ", ".join(sorted({run.method for run in older}))
+        but = f" but {len(older):,} older ones of {others}, of which it was not recorded," if older else ""
+        said = f"All runs{but} were made on one platform: {told}."
     else:
         said = f"Runs of {len(made)} platforms are mixed."
     return f'<p class="caption">{escape(said)} Last bits, and with them single runs, depend on it.</p>'

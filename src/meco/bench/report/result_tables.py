@@ -11,9 +11,16 @@ from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
 from meco.figures.table import Cell, Column, Table, format_fixed, format_number, mark_best
+from meco.methods import DEFAULT
 
 # what others are compared with, where they are there -> the ends of their tables' names
-REFERENCES = {"MeCO": "pairs", SCORE_REWARDED: "pairs", AS_PRINTED: "pairs-as-printed", "MeCO-TR": "pairs-meco-tr"}
+REFERENCES = {  # who is compared with everyone, and in which table
+    "MeCO": "pairs",
+    SCORE_REWARDED: "pairs",
+    AS_PRINTED: "pairs-as-printed",
+    "MeCO-TR": "pairs-meco-tr",
+    DEFAULT: "pairs-default",
+}
 
 
 def dim_text(results: RunArrays) -> str:
@@ -257,7 +264,7 @@ def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, s
 
 
 def make_pair_tables(results: RunArrays) -> list[Table]:
-    """Everyone against MeCO, under each training, and against MeCO-TR; against the first contender where none is."""
+    """Everyone against MeCO, under each training, MeCO-TR and the default; against the first where none of them is."""
     there = [name for name in REFERENCES if name in results.labels]
     return [make_pair_table(results, name) for name in there or results.labels[:1]]
 
