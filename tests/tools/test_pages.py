@@ -109,13 +109,106 @@ def test_a_critical_difference_tells_apart_what_is_further_away():
     assert made.level(standings.FIRST) == ["b"]
 
 
-def test_steering_is_compared_problem_by_problem():
-    found = steering.read_steering()
-    assert len(found.families) == len(found.quantiles) == 336
-    lead = found.gains("own rule")
-    counts = {family: int((found.families == family).sum()) for family in lead}
-    mean = sum(lead[f] * counts[f] for f in lead) / sum(counts.values())
-    assert mean == pytest.approx(found.mean("MeCO-TR") - found.mean("own rule"))
+# -- where the default is not first -----------------------------------------------------------
+
+
+def rank_file(folder, suite, **ranks):
+    """A table of ranks, the same by both metrics."""
+    rows = "".join(f"{method.replace('_', '-')},{rank},{rank},1,5\n" for method, rank in ranks.items())
+    (folder / f"{suite}-ranks.csv").write_text(
+        'Method,"rank, f+ν","rank, feasibility first",feasible runs,runs\n' + rows
+    )
+
+
+def pairs_file(folder, name, method, p):
+    """A test of two methods, with the same p by both metrics."""
+    head = 'Method,"wins, f+ν","p (Holm), f+ν","wins, feasibility first","p (Holm), feasibility first"\n'
+    (folder / f"{name}.csv").write_text(f"{head}{method},0,{p},0,{p}\n")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that takes the place of results/tables."""
+    monkeypatch.setattr(tables, "TABLES", tmp_path)
+    return tmp_path
+
+
+def test_within_half_a_rank_and_by_chance_the_default_is_no_exception(folder):
+    rank_file(folder, "uav", TR=1.5, SHADE=1.0)
+    pairs_file(folder, "uav-pairs-default", "SHADE", 0.05)
+    assert BLOCKS["exceptions"]().endswith("within half a rank of the first and not significantly behind it.")
+
+
+def test_more_than_half_a_rank_behind_is_an_exception_even_if_it_may_be_chance(folder):
+    rank_file(folder, "uav", TR=1.75, SHADE=1.0)
+    pairs_file(folder, "uav-pairs-default", "SHADE", 0.5)
+    assert "| UAV missions | by f+ν | 1.75 (2) | SHADE 1.00 | 0.5 |" in BLOCKS["exceptions"]()
+
+
+def test_surely_behind_by_less_than_half_a_rank_is_an_exception(folder):
+    rank_file(folder, "uav", TR=1.25, SHADE=1.0)
+    pairs_file(folder, "uav-pairs-default", "SHADE", 0.04)
+    assert "| UAV missions | feasibility first | 1.25 (2) | SHADE 1.00 | 0.04 |" in BLOCKS["exceptions"]()
+
+
+def test_being_behind_without_a_test_is_an_error_and_being_first_needs_none(folder):
+    rank_file(folder, "uav", TR=1.25, SHADE=1.0)
+    with pytest.raises(ValueError, match="uav-pairs-default.csv has no test of TR against SHADE"):
+        BLOCKS["exceptions"]()
+    rank_file(folder, "uav", TR=1.0, SHADE=1.25)
+    assert "On 1 suites" in BLOCKS["exceptions"]()
+
+
+def test_a_suite_where_the_default_did_not_run_is_told(folder):
+    rank_file(folder, "rwco-large", SLSQP=1.0, SHADE=2.0)
+    told = "| real-world problems beyond 30 variables | feasibility first | not run | SLSQP 1.00 | – |"
+    assert told in BLOCKS["exceptions"]()
+
+
+def test_a_dimension_of_an_experiment_that_has_two_is_a_suite_of_its_own(folder):
+    columns = '"10D, f+ν","10D, feasibility first","30D, f+ν","30D, feasibility first"'
+    (folder / "unseen-ranks.csv").write_text(f"Method,{columns}\nTR,1,1,2,2\nCOBYQA,2,2,1,1\n")
+    pairs_file(folder, "unseen-pairs-default-30d", "COBYQA", 0.25)
+    told = BLOCKS["exceptions"]()
+    assert "unseen instance, 10 variables" not in told
+    assert "| CEC2017, unseen instance, 30 variables | by f+ν | 2.00 (2) | COBYQA 1.00 | 0.25 |" in told
+    assert standings.read_standing("unseen-30d").problems == 28
+
+
+# -- what the policy adds ---------------------------------------------------------------------
+
+
+def test_the_judgement_of_the_policy_is_read_whole_and_its_leads_are_differences_of_quantiles():
+    found = steering.read_judgement()
+    assert (found.problems, found.families, len(found.profiles)) == (326, 25, 10)
+    for rival in found.rivals.values():
+        assert found.quantile - rival.quantile == pytest.approx(rival.lead, abs=1.1e-4)
+    quantiles = [found.rivals[name].quantile for name in found.profiles]
+    assert quantiles == sorted(quantiles, reverse=True)
+
+
+def test_a_judgement_with_an_unknown_line_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(steering, "KEPT", tmp_path)
+    (tmp_path / "steering.txt").write_text("2 problems of 1 families\n\n0.5  policy\nsomething else here\n\n")
+    with pytest.raises(ValueError, match="something else here"):
+        steering.read_judgement()
+
+
+def test_profiles_have_a_sign_where_a_test_tells_them_apart_and_a_mean_where_they_ran_everywhere(folder):
+    for suite in ("steering-10d", "steering-30d"):
+        rank_file(folder, suite, MeCO_TR=2.0, TR=1.0)
+    pairs_file(folder, "steering-10d-pairs-meco-tr", "TR", 0.04)
+    pairs_file(folder, "steering-30d-pairs-meco-tr", "TR", 0.06)
+    assert "| TR (default) | **1.00** \\*+ | **1.00** | **1.00** |" in BLOCKS["profiles"]("steering-10d", "steering-30d")
+    rank_file(folder, "steering-30d", MeCO_TR=1.0)
+    rows = BLOCKS["profiles"]("steering-10d", "steering-30d").splitlines()[2:4]
+    assert rows == ["| MeCO-TR | 2.00 | **1.00** | **1.50** |", "| TR (default) | **1.00** \\*+ | – | – |"]
+
+
+def test_a_profile_without_a_test_is_an_error(folder):
+    rank_file(folder, "steering-10d", MeCO_TR=2.0, TR=1.0)
+    with pytest.raises(ValueError, match="no test of MeCO-TR against TR"):
+        BLOCKS["profiles"]("steering-10d")
 
 
 PRINTED = """

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
 
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, JUDGED, OURS, SCORE, Standing, headline_standings, page_name, read_standing
+from tools.pages.standings import (
+    FIRST,
+    JUDGED,
+    OURS,
+    SCORE,
+    STEERED,
+    SURE,
+    Standing,
+    headline_standings,
+    page_name,
+    read_standing,
+)
 from tools.pages.tables import bold_if, format_percent, join_words, markdown_table, parse_number, read_long, read_table
 
 BESIDE = ("SHADE", AS_PRINTED, SCORE_REWARDED)  # the paper's engine and method are in the headline wherever they stand
 LEADERS = 5  # of each suite are in the headline
 METRICS = {SCORE: "by f+ν", FIRST: "feasibility first"}
-HALF_RANK, SURE = 0.5, 0.05  # within it the default counts as level with the first; a p-value below it is no chance
+HALF_RANK = 0.5  # within it the default counts as level with the first
 
 
 # -- the headline ----------------------------------------------------------------------------
@@ -52,7 +64,28 @@ def verdict_text() -> str:
     firsts = [f"{top} is first on {join_words(on)}", *(f"{m} on {join_words(won)}" for m, won in others)]
     text = f"Feasibility first, {', '.join(firsts)}."
     stands = [f"{s.place(DEFAULT, FIRST)} of {len(s.methods)} on the {s.in_words}" for s in seen if DEFAULT in s.table]
-    return f"{text} {DEFAULT}, the default, is number {join_words(stands)}." if stands else text
+    return f"{text} {DEFAULT}, the default, is number {join_words(stands)}.{_tell_apart(seen)}" if stands else text
+
+
+def _tell_apart(seen: Sequence[Standing]) -> str:
+    """On which suites a test tells the steered method from the default, feasibility first; "" where none has both."""
+    both = [s for s in seen if {STEERED, DEFAULT} <= set(s.table)]
+    if not both:
+        return ""
+    tested = [s.p_value(STEERED, FIRST) for s in both]
+    told = [_describe_told(s, p) for s, p in zip(both, tested) if p < SURE]
+    test = "by a signed-rank test over problems"
+    if not told:
+        return f" {STEERED} and {DEFAULT} are told apart on none of them {test} (p at least {min(tested):.2g})."
+    others = [p for p in tested if p >= SURE]
+    rest = f"; on the others p is {min(others):.2g} or more" if others else ""
+    return f" {STEERED} and {DEFAULT} are told apart on the {join_words(told)} {test}{rest}."
+
+
+def _describe_told(s: Standing, p: float) -> str:
+    """A suite where the steered method and the default differ, and which of them is ahead."""
+    ahead = STEERED if s.rank(STEERED, FIRST) < s.rank(DEFAULT, FIRST) else DEFAULT
+    return f"{s.in_words} ({ahead} ahead, p {p:.2g})"
 
 
 def _best_of_ours(s: Standing) -> str:
@@ -63,8 +96,11 @@ def _best_of_ours(s: Standing) -> str:
 
 
 def exceptions_text() -> str:
-    """Where the default is more than half a rank or surely behind the first: by metric, with the test of those two."""
-    seen = [s for suite in JUDGED if (s := read_standing(suite)) is not None and DEFAULT in s.table]
+    """Where the default is more than half a rank or surely behind the first: by metric, with the test of those two.
+
+    Stored suites where it did not run are told, too.
+    """
+    seen = [s for suite in JUDGED if (s := read_standing(suite)) is not None]
     rows = [row for s in seen for column in METRICS if (row := _describe_exception(s, column)) is not None]
     said = f"On {len(seen)} suites and budgets, by both metrics, {DEFAULT} is first, or within half a rank of the first"
     if not rows:
@@ -75,13 +111,18 @@ def exceptions_text() -> str:
 
 def _describe_exception(s: Standing, column: str) -> list[str] | None:
     """The row of a suite and metric where the default is behind; None where it is not."""
-    first, mine = s.order(column)[0], s.rank(DEFAULT, column)
+    first = s.order(column)[0]
+    leader = f"{page_name(first)} {s.rank(first, column):.2f}"
+    if DEFAULT not in s.order(column):
+        return [s.title, METRICS[column], "not run", leader, "–"]
+    mine = s.rank(DEFAULT, column)
     behind = mine - s.rank(first, column)
-    tested = (read_table(f"{s.suite}-pairs-default") or {}).get(first, {}).get(f"p (Holm), {column[6:]}", "")
-    if behind <= HALF_RANK and not (behind > 0 and parse_number(tested) < SURE):
+    if behind <= 0:
         return None
-    place, p = s.place(DEFAULT, column), f"{parse_number(tested):.2g}" if tested else "–"
-    return [s.title, METRICS[column], f"{mine:.2f} ({place})", f"{page_name(first)} {s.rank(first, column):.2f}", p]
+    p = s.p_value(first, column)
+    if behind <= HALF_RANK and p >= SURE:
+        return None
+    return [s.title, METRICS[column], f"{mine:.2f} ({s.place(DEFAULT, column)})", leader, f"{p:.2g}"]
 
 
 # -- one suite -------------------------------------------------------------------------------

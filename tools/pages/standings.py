@@ -13,6 +13,8 @@ from meco.methods import DEFAULT
 from tools.pages.tables import Table, parse_number, read_long, read_table
 
 OURS = ("TR", "TR-ES", "MeCO-TR")
+STEERED = "MeCO-TR"  # the default under a learned policy
+SURE = stats.ALPHA  # a p-value below it is no chance
 SCORE, FIRST = "rank, f+ν", "rank, feasibility first"
 SUITES = {  # experiment -> what its problems are called
     "table1": "CEC2017, 50 variables",
@@ -30,8 +32,11 @@ JUDGED = {  # every experiment that the default is judged by
     "scales": "CEC2017 in other units",
     "short-cec2017": "CEC2017, 100 evaluations",
     "short-engineering": "engineering problems, 100 evaluations",
+    "unseen-10d": "CEC2017, unseen instance, 10 variables",
+    "unseen-30d": "CEC2017, unseen instance, 30 variables",
     **{f"budgets-{k}": f"{k} evaluations a variable" for k in EVALUATIONS_PER_VARIABLE},
 }
+ONE_DIMENSION = {"unseen-10d": ("unseen", 10), "unseen-30d": ("unseen", 30)}  # of an experiment that has several
 PAGE_NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 SHOWN = 4  # suites of the headline: the first of these that were run
 
@@ -76,6 +81,15 @@ class Standing:
         """1 for the first; methods of equal rank share a place."""
         return 1 + sum(self.rank(m, column) < self.rank(method, column) for m in self.order(column))
 
+    def p_value(self, method: str, column: str) -> float:
+        """Of the default against a method over the problems, corrected by Holm; an error where that was not tested."""
+        experiment, dim = ONE_DIMENSION.get(self.suite, (self.suite, None))
+        name = f"{experiment}-pairs-default" + (f"-{dim}d" if dim else "")
+        row = (read_table(name) or {}).get(method)
+        if row is None:
+            raise ValueError(f"results/tables/{name}.csv has no test of {DEFAULT} against {method}")
+        return parse_number(row[f"p (Holm), {column.removeprefix('rank, ')}"])
+
     @cached_property
     def difference(self) -> float:
         """Average ranks further apart than this differ (Nemenyi, 0.05)."""
@@ -98,8 +112,14 @@ class Standing:
 
 def read_standing(suite: str) -> Standing | None:
     """The standing on a suite, from its tables; None where it has not been run."""
-    ranks = read_table(f"{suite}-ranks")
-    return None if ranks is None else Standing(suite, ranks, len(EXPERIMENTS[suite].cases()))
+    experiment, dim = ONE_DIMENSION.get(suite, (suite, None))
+    ranks = read_table(f"{experiment}-ranks")
+    if ranks is None:
+        return None
+    if dim is not None:
+        columns = {column: f"{dim}D, {column.removeprefix('rank, ')}" for column in (SCORE, FIRST)}
+        ranks = {m: {column: row[there] for column, there in columns.items()} for m, row in ranks.items()}
+    return Standing(suite, ranks, len(EXPERIMENTS[experiment].cases(dim)))
 
 
 def headline_standings() -> list[Standing]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
+from statistics import fmean
 
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, Standing, headline_standings, page_name, read_standing
+from tools.pages.standings import FIRST, STEERED, SURE, Standing, headline_standings, page_name, read_standing
 from tools.pages.tables import KEPT, bold_if, join_words, markdown_table, parse_number, read_table
 
-STEERED, CONSTANT = "MeCO-TR", "default"  # the method of the shipped policy; what the judgement calls the default
+CONSTANT = "default"  # what the judgement calls the default
 AHEAD = re.compile(r"(\S+)  (.+?)  +\S+ ahead by (\S+) \+- (\S+)  effect (\S+)  p (\S+) ")
 ITSELF = re.compile(r"(\S+)  (\S+) *")
 SUITE_OF = {  # experiment -> what its problems are called
@@ -19,7 +21,6 @@ SUITE_OF = {  # experiment -> what its problems are called
     "steering-uav": "UAV<br>missions",
     "steering-families": "confirm<br>families",
 }
-SURE = 0.05  # a p-value below it is no chance
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,16 @@ class Judgement:
     @cached_property
     def profiles(self) -> list[str]:
         """The profiles that were held throughout, best first."""
-        return [n for n in self.rivals if not re.match(r"tr-profiles|untrained|random", n)]
+        held = [n for n in self.rivals if not re.match(r"tr-profiles|untrained|random", n)]
+        return sorted(held, key=lambda n: -self.rivals[n].quantile)
 
 
 def read_judgement() -> Judgement:
-    """The table on top of the kept output."""
+    """The table on top of the kept output; a line that it does not know is an error."""
     text = (KEPT / "steering.txt").read_text(encoding="utf-8")
     counted = re.search(r"^(\d+) problems of (\d+) families$", text, flags=re.MULTILINE)
-    assert counted is not None
+    if counted is None:
+        raise ValueError("steering.txt must say how many problems of how many families it has")
     rivals: dict[str, Rival] = {}
     policy, quantile = "", 0.0
     for line in text[counted.end() :].strip().partition("\n\n")[0].splitlines():
@@ -61,6 +64,10 @@ def read_judgement() -> Judgement:
             rivals[name] = Rival(float(mean), float(lead), float(error), p)
         elif found := ITSELF.fullmatch(line):
             quantile, policy = float(found[1]), found[2]
+        else:
+            raise ValueError(f"steering.txt has a line that is neither the policy nor a rival of it: {line!r}")
+    if not policy:
+        raise ValueError("steering.txt has no line of the policy itself")
     return Judgement(int(counted[1]), int(counted[2]), policy, quantile, rivals)
 
 
@@ -95,27 +102,39 @@ def learned_text() -> str:
     return (
         f"**What the learned policy adds:** on {seen.problems} problems of {seen.families} families that it was "
         f"neither trained nor chosen on, {STEERED} ends at a mean quantile of {seen.quantile:.3f} among the runs of "
-        f"all profiles, {DEFAULT} at {constant.quantile:.3f} (p {constant.p}), the best of its ten profiles held "
-        f"throughout at {seen.rivals[best].quantile:.3f} (p {seen.rivals[best].p}), random profiles at "
-        f"{chance.quantile:.3f} (p {chance.p}). Average ranks of {STEERED} and {DEFAULT}, feasibility first: "
-        f"{join_words(ranks)}."
+        f"all profiles, {DEFAULT} at {constant.quantile:.3f} ({_format_lead(constant)}), the best of its "
+        f"{len(seen.profiles)} profiles held throughout at {seen.rivals[best].quantile:.3f} "
+        f"({_format_lead(seen.rivals[best])}), random profiles at {chance.quantile:.3f} ({_format_lead(chance)}); in "
+        f"brackets the lead of {STEERED} with its standard error. Average ranks of {STEERED} and {DEFAULT}, "
+        f"feasibility first: {join_words(ranks)}."
     )
+
+
+def _format_lead(rival: Rival) -> str:
+    """By how much the policy is ahead, with the standard error and p."""
+    return f"{rival.lead:+.3f} ± {rival.error:.3f}, p {rival.p}"
 
 
 def profiles_table(*experiments: str) -> str:
     """Average ranks, feasibility first, of the policy and of each profile on the suites, and their mean; best first.
 
-    A star where a signed-rank test over problems, corrected by Holm, tells a profile from the policy.
+    A star and a sign where a signed-rank test over problems, corrected by Holm, tells a profile from the policy. Those
+    that did not run everywhere have no mean, and stand last.
     """
     seen = [s for e in experiments if (s := read_standing(e)) is not None]
-    shared = [m for m in seen[0].methods if all(m in s.table for s in seen)]
-    mean = {m: sum(s.rank(m, FIRST) for s in seen) / len(seen) for m in shared}
+    everyone = list(dict.fromkeys(m for s in seen for m in s.methods))
+    mean = {m: fmean(s.rank(m, FIRST) for s in seen) for m in everyone if all(m in s.table for s in seen)}
     best = min(mean.values())
     rows = [
-        [_name_contender(m), *(_format_rank(s, m) for s in seen), bold_if(f"{mean[m]:.2f}", mean[m] == best)]
-        for m in sorted(shared, key=mean.__getitem__)
+        [
+            _name_contender(m),
+            *(_format_rank(s, m) if m in s.table else "–" for s in seen),
+            bold_if(f"{mean[m]:.2f}", mean[m] == best) if m in mean else "–",
+        ]
+        for m in sorted(everyone, key=lambda m: mean.get(m, inf))
     ]
-    return markdown_table(["average rank,<br>feasibility first", *(SUITE_OF[s.suite] for s in seen), "mean"], rows)
+    table = markdown_table(["average rank,<br>feasibility first", *(SUITE_OF[s.suite] for s in seen), "mean"], rows)
+    return f"{table}\n\n\\*+ surely ahead of {STEERED}, \\*− surely behind it; – not run."
 
 
 def _name_contender(label: str) -> str:
@@ -124,7 +143,13 @@ def _name_contender(label: str) -> str:
 
 
 def _format_rank(s: Standing, label: str) -> str:
-    """An average rank, bold where it is the best, with a star where it is surely not that of the policy."""
+    """An average rank, bold where it is the best, with a star and a sign where it is surely not that of the policy."""
+    rank = bold_if(f"{s.rank(label, FIRST):.2f}", s.place(label, FIRST) == 1)
+    if label == STEERED:
+        return rank
     row = (read_table(f"{s.suite}-pairs-meco-tr") or {}).get(label)
-    sure = row is not None and parse_number(row["p (Holm), feasibility first"]) < SURE
-    return bold_if(f"{s.rank(label, FIRST):.2f}", s.place(label, FIRST) == 1) + ("*" if sure else "")
+    if row is None:
+        raise ValueError(f"results/tables/{s.suite}-pairs-meco-tr.csv has no test of {STEERED} against {label}")
+    if parse_number(row["p (Holm), feasibility first"]) >= SURE:
+        return rank
+    return f"{rank} \\*{'+' if s.rank(label, FIRST) < s.rank(STEERED, FIRST) else '−'}"
