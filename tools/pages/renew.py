@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from meco.bench.plan.contender import AS_PRINTED
-from tools.pages import designs, methods, results, scale, steering
+from tools.pages import designs, methods, results, scale, steering, store
 from tools.pages.picture import draw_headline
 from tools.pages.standings import OURS, headline_standings
 from tools.pages.tables import ROOT, format_percent, parse_number, read_table
@@ -37,16 +37,19 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "designs": designs.designs_table,
     "designs-verdict": designs.designs_verdict,
 }
+COUNTED: dict[str, Callable[..., str]] = {  # numbers that no table has
+    "duels": results.count_duels,  # A|B|SUITES: on how many problems A is ahead of B, feasibility first
+    "instead": results.rank_instead,  # A|B|SUITE: the rank of A in the place of B among the paper's methods
+    "judged": steering.describe_judged,  # a profile, chance, "best" (of the profiles) or "policy": its quantile and p
+    "stored": lambda which: f"{store.count_runs(which):,}",  # all, or older
+}
 
 
 def format_table_number(place: str) -> str:
-    """A number of a table: TABLE|ROW|COLUMN, and how it is written.
-
-    duels|A|B|SUITES: on how many problems A is ahead of B, feasibility first.
-    """
+    """A number of a table: TABLE|ROW|COLUMN, and how it is written. Others, by the first word, are in COUNTED."""
     name, row, *rest = place.split("|")
-    if name == "duels":
-        return results.count_duels(row, *rest)
+    if name in COUNTED:
+        return COUNTED[name](row, *rest)
     column, *form = rest
     rows = read_table(name) or {}
     if row not in rows and (not rows or row in (*OURS, AS_PRINTED)):  # not run yet; any other name is a mistake

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
+from meco.bench.report import stats
 from meco.methods import DEFAULT
 from tools.pages.standings import (
     FIRST,
@@ -17,6 +18,7 @@ from tools.pages.standings import (
     Standing,
     headline_standings,
     page_name,
+    read_feasibility,
     read_standing,
 )
 from tools.pages.tables import bold_if, format_percent, join_words, markdown_table, parse_number, read_long, read_table
@@ -249,6 +251,14 @@ def printed_comparison() -> str:
     return markdown_table(
         [f"method, among {len(rows)}", "rank here", "rank printed", "problems below its printed mean"], rows
     )
+
+
+def rank_instead(method: str, other: str, suite: str) -> str:
+    """The average rank, feasibility first, that a method has in the place of another among those that are printed."""
+    theirs = [m for m, row in (read_table(f"{suite}-ranks") or {}).items() if row["printed, feasibility first"]]
+    among = [method if m == other else m for m in theirs]
+    cells = [[of[m] for m in among] for of in read_feasibility(suite).values()]
+    return f"{fmean(stats.feasibility_ranks(of)[among.index(method)] for of in cells):.2f}"
 
 
 def full_table(name: str) -> str:

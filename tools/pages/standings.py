@@ -103,11 +103,17 @@ class Standing:
     @cached_property
     def places(self) -> dict[str, dict[str, float]]:
         """Problem -> method -> place, feasibility first."""
-        cells: dict[str, dict[str, Feasibility]] = {}
-        for row in read_long(f"{self.suite}-feasibility-first"):
-            facts = (parse_number(row[k]) for k in ("feasible_share", "mean_f", "std_f", "mean_violation"))
-            cells.setdefault(row["problem"], {})[row["method"]] = Feasibility(*facts)
+        cells = read_feasibility(self.suite)
         return {p: dict(zip(of, stats.feasibility_ranks(list(of.values())))) for p, of in cells.items()}
+
+
+def read_feasibility(suite: str) -> dict[str, dict[str, Feasibility]]:
+    """Problem -> method -> how its runs ended."""
+    cells: dict[str, dict[str, Feasibility]] = {}
+    for row in read_long(f"{suite}-feasibility-first"):
+        facts = (parse_number(row[k]) for k in ("feasible_share", "mean_f", "std_f", "mean_violation"))
+        cells.setdefault(row["problem"], {})[row["method"]] = Feasibility(*facts)
+    return cells
 
 
 def read_standing(suite: str) -> Standing | None:

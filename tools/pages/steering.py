@@ -115,6 +115,15 @@ def _format_lead(rival: Rival) -> str:
     return f"{rival.lead:+.3f} ± {rival.error:.3f}, p {rival.p}"
 
 
+def describe_judged(name: str) -> str:
+    """The mean quantile of the policy ("policy"), of its best profile ("best") or of a rival, with its lead and p."""
+    seen = read_judgement()
+    if name == "policy":
+        return f"{seen.quantile:.3f}"
+    rival = seen.rivals[seen.profiles[0] if name == "best" else name]
+    return f"{rival.quantile:.3f} ({_format_lead(rival)})"
+
+
 def profiles_table(*experiments: str) -> str:
     """Average ranks, feasibility first, of the policy and of each profile on the suites, and their mean; best first.
 
