@@ -62,14 +62,28 @@ def test_a_rank_written_by_hand_stands_in_a_table(page):
             assert not [number for number in quoted if number not in known], sentence
 
 
+def test_no_rank_share_or_p_value_of_stored_runs_is_typed_on_the_page_of_results():
+    """Numbers of the paper and of benchmarks/results may be: their sentences say so."""
+    told = re.compile(r"\bp (?:of )?[0-9.]+|\d %|\branks? [^.;:]*?[1-9]\d?\.\d{1,2}(?!\d)")
+    for sentence in prose(renew.DOCS / "results.md"):
+        if not re.search(r"print|benchmarks/", sentence):
+            assert not told.search(sentence), sentence
+
+
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.name)
 def test_a_marker_does_not_begin_a_line(page):
     """There it would begin a block of HTML, and the rest of the line would not be Markdown."""
     assert not re.search(r"^[ >*-]*<!--=", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def test_an_experiment_that_was_not_run_is_said_to_be_so(tmp_path, monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that takes the place of results/tables."""
     monkeypatch.setattr(tables, "TABLES", tmp_path)
+    return tmp_path
+
+
+def test_an_experiment_that_was_not_run_is_said_to_be_so(folder):
     page = "<!-- numbers: summary rwco -->\nold\n<!-- end --> and <!--=rwco-ranks|TR|runs-->7<!--/-->."
     made = renew.renew_page(page)
     assert "Not run yet: `meco reproduce rwco`" in made
@@ -89,9 +103,8 @@ def small_suite(folder):
     )
 
 
-def test_numbers_follow_the_tables(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "TABLES", tmp_path)
-    small_suite(tmp_path)
+def test_numbers_follow_the_tables(folder):
+    small_suite(folder)
     told = BLOCKS["summary"]("uav")
     assert "**TR (default) 1.25** and SHADE 1.75" in told
     assert "10; 3 of SHADE" in told
@@ -109,6 +122,21 @@ def test_a_critical_difference_tells_apart_what_is_further_away():
     assert made.level(standings.FIRST) == ["b"]
 
 
+def test_a_method_takes_the_place_of_another_among_those_that_are_printed(folder):
+    head = 'Method,"rank, feasibility first","printed, feasibility first"\n'
+    (folder / "realworld-ranks.csv").write_text(f"{head}MeCO,1,1\nSHADE,2,2\nTR,3,\n")
+    (folder / "realworld-feasibility-first.csv").write_text(
+        "problem,method,feasible_share,mean_f,std_f,mean_violation\n"
+        "RC20,MeCO,1,1,0,\nRC20,SHADE,1,2,0,\nRC20,TR,1,3,0,\nRC21,MeCO,1,2,0,\nRC21,SHADE,1,3,0,\nRC21,TR,1,1,0,\n"
+    )
+    assert renew.format_table_number("instead|TR|MeCO|realworld") == "1.50"
+
+
+def test_stored_runs_are_counted():
+    stored, older = (int(renew.format_table_number(f"stored|{which}").replace(",", "")) for which in ("all", "older"))
+    assert 0 < older < stored
+
+
 # -- where the default is not first -----------------------------------------------------------
 
 
@@ -124,13 +152,6 @@ def pairs_file(folder, name, method, p):
     """A test of two methods, with the same p by both metrics."""
     head = 'Method,"wins, f+ν","p (Holm), f+ν","wins, feasibility first","p (Holm), feasibility first"\n'
     (folder / f"{name}.csv").write_text(f"{head}{method},0,{p},0,{p}\n")
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder that takes the place of results/tables."""
-    monkeypatch.setattr(tables, "TABLES", tmp_path)
-    return tmp_path
 
 
 def test_within_half_a_rank_and_by_chance_the_default_is_no_exception(folder):
