@@ -87,14 +87,14 @@ class Judge:
         ]
 
 
-def meco_minimize(judge: Judge, seed: int, **options: str) -> None:
-    """minimize() with its defaults but for these options."""
+def meco_minimize(judge: Judge, seed: int, method: str | None = None) -> None:
+    """minimize() with its defaults, or with another method."""
     import meco
 
     meco.minimize(
         judge.raw,
         judge.design.variables(),
-        **options,
+        method=meco.methods.DEFAULT if method is None else method,
         budget=judge.left,
         seed=seed,
         tolerances=meco.Tolerances(eq=judge.design.eq_tol),

@@ -30,7 +30,7 @@ UNSEEN_FAMILIES = tuple(
     if isinstance(family, Family) and family.set == "confirm" and family.noise is None
 )
 PROBLEMS_PER_FAMILY = 2  # of these
-STEERING_RUNS = 3  # of each of ten contenders
+STEERING_RUNS = 3  # of each of eleven contenders
 STEERING_FOCUS = ("MeCO-TR", "TR", "profile all-18", "profile others-7", "profile missions-3")
 EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
