@@ -11,8 +11,11 @@ from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import overview, result_figures
 from meco.bench.report.campaign_report import build_section, list_known_experiments, write_campaign_report
 from meco.bench.report.headline import compose_headline
-from meco.bench.report.overview import MOST_METHODS, compose_overview
+from meco.bench.report.overview import MOST_METHODS, SuiteStanding, compose_overview
+from meco.bench.report.result_tables import make_pair_table
 from meco.bench.report.run_arrays import RunArrays
+from meco.bench.report.sentence import SuiteRanks, compose_sentence
+from meco.bench.report.stats import RankTest
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import ResultStore, read_results
@@ -111,15 +114,59 @@ def test_a_page_of_several_suites_begins_with_one_line_one_table_and_one_picture
     assert "on one platform" in text
 
 
-def test_the_line_says_where_the_default_is_behind_and_whether_that_may_be_chance(results, two_suites):
-    made = [replace(results, experiment=e, contenders=(Contender("TR", "TR"), *results.contenders[1:])) for e in SUITES]
-    ranks = made[0].rank_table("first").mean(axis=1)
-    top = compose_overview(made)
-    if ranks.argmin() == 0:
-        assert top.sentence == "TR, the default, is ahead of every peer on 2 of 2 suites."
-    else:
-        assert top.sentence.startswith("TR, the default, is ahead of every peer on 0 of 2 suites; behind ")
-        assert "(may be chance)" in top.sentence
+def suite(title, difference=1.0, steered=None, **ranks):
+    """A suite with these average ranks."""
+    return SuiteRanks(title, {name.replace("_", "-"): rank for name, rank in ranks.items()}, difference, steered)
+
+
+def test_the_line_says_where_the_default_leads_and_on_how_many_suites_that_is_no_chance():
+    far, near = suite("far", TR=1.0, SHADE=2.5), suite("near", TR=1.0, SHADE=1.5)
+    lead = "TR, the default, is before every method of others on 2 of 2 suites"
+    assert compose_sentence([far, near]) == f"{lead}, on 1 by more than the critical difference."
+    assert compose_sentence([suite("ours", TR=2.0, TR_ES=1.0, SHADE=4.0)]).startswith(lead.replace("2", "1"))
+
+
+def test_the_line_says_who_is_ahead_of_the_default_and_whether_that_may_be_chance():
+    said = compose_sentence([suite("far", TR=2.5, SHADE=1.0), suite("near", TR=1.5, MeCO=1.0)])
+    assert "on 0 of 2 suites" in said
+    assert said.endswith("; behind SHADE on far; behind MeCO (paper) on near (may be chance).")
+
+
+def test_the_line_calls_a_tie_a_tie():
+    said = compose_sentence([suite("even", TR=1.5, SHADE=1.5)])
+    assert "on 0 of 1 suites" in said
+    assert said.endswith("; level with SHADE on even.")
+
+
+def test_the_line_counts_suites_where_the_default_did_not_run():
+    said = compose_sentence([suite("here", TR=1.0, SHADE=3.0), suite("there", SLSQP=1.0, SHADE=2.0)])
+    assert "on 1 of 2 suites" in said
+    assert said.endswith("; not run on there, where SLSQP is first.")
+
+
+def test_without_scipy_the_line_calls_nothing_chance_and_nothing_sure():
+    said = compose_sentence([suite("one", float("nan"), TR=2.0, MeCO_TR=1.5, SHADE=1.0)])
+    lead, loss, steered = said.split("; ")
+    assert lead == "TR, the default, is before every method of others on 0 of 1 suites"
+    assert loss == "behind SHADE on one (not tested)"
+    assert steered == "MeCO-TR, TR under a learned policy, ranks better on 1 of 1 (none tested here)."
+
+
+def test_the_line_says_where_a_test_tells_the_steered_method_from_the_default():
+    sure, chance = RankTest(0.011, ahead=False), RankTest(0.3, ahead=True)
+    tested = [suite(title, steered=t, TR=2.0, MeCO_TR=1.0) for title, t in (("maps", sure), ("others", chance))]
+    told = compose_sentence(tested)
+    assert "ranks better on 2 of 2, and by a signed-rank test" in told
+    assert told.endswith("is told from it on maps (ahead, p 0.011).")
+    assert "is told from it on none" in compose_sentence(tested[1:])
+    assert "on 0 of 1 suites" in compose_sentence(tested[1:])  # nobody else is there
+
+
+def test_the_test_on_the_line_is_that_of_the_table_of_pairs(results):
+    renamed = (Contender("TR", "TR"), Contender("MeCO-TR", "MeCO-TR"), *results.contenders[2:])
+    made = replace(results, contenders=renamed)
+    row = next(row for row in make_pair_table(made, "TR").rows if row[0].text == "MeCO-TR")
+    assert SuiteStanding("trial", made).summary.steered.p == row[4].value
 
 
 @pytest.mark.docs

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from meco.bench.report.names import shown_name
 from meco.method_record import MethodRecord, native_pop_size, paper_pop_size
 from meco.methods import METHODS
-from tools.pages.standings import page_name
 from tools.pages.tables import ROOT, markdown_table
 
 PAGES = ROOT / "docs" / "methods"
@@ -60,7 +60,7 @@ def _method_row(name: str, record: MethodRecord) -> tuple[str, ...]:
     """The row of a method, by HEAD."""
     size = record.population
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
-    link = f"[{page_name(name)}]({_method_page(name)})"
+    link = f"[{shown_name(name)}]({_method_page(name)})"
     return (
         link, record.family, record.about, counted, "yes" if record.lockstep else "",
         "yes" if record.has_ask else "",

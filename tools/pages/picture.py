@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tools.pages.standings import FIRST, OURS, SCORE, Standing, page_name
+from meco.bench.report.names import OURS, shown_name
+from tools.pages.standings import FIRST, SCORE, Standing
 
 WIDTH, GAP, PAD = 680, 24, 18
 PANEL = (WIDTH - 2 * PAD - GAP) // 2
@@ -76,7 +77,7 @@ def _draw_panel(s: Standing) -> str:
 def _draw_row(method: str, dot: float, ring: float, y: float) -> str:
     """A method with its dot and ring, at a height."""
     ours = method in OURS
-    name = _text_element(NAMES - 6, y + 5, page_name(method), "o" if ours else "t", 16, "end", 700 if ours else 400)
+    name = _text_element(NAMES - 6, y + 5, shown_name(method), "o" if ours else "t", 16, "end", 700 if ours else 400)
     marks = f'<path class="link" stroke-width="3" d="M{dot:.1f} {y:g}H{ring:.1f}"/>'
     marks += f'<circle class="ring" stroke-width="2" cx="{ring:.1f}" cy="{y:g}" r="5"/>'
     marks += f'<circle class="dot" stroke-width="2" cx="{dot:.1f}" cy="{y:g}" r="5"/>'

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from meco.bench.plan.contender import AS_PRINTED
+from meco.bench.report.names import OURS
 from tools.pages import designs, methods, results, scale, steering, store
 from tools.pages.picture import draw_headline
-from tools.pages.standings import OURS, headline_standings
+from tools.pages.standings import headline_standings
 from tools.pages.tables import ROOT, format_percent, parse_number, read_table
 
 DOCS = ROOT / "docs"

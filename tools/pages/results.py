@@ -7,17 +7,15 @@ from statistics import fmean
 
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.report import stats
+from meco.bench.report.names import OURS, STEERED, shown_name
 from meco.methods import DEFAULT
 from tools.pages.standings import (
     FIRST,
     JUDGED,
-    OURS,
     SCORE,
-    STEERED,
     SURE,
     Standing,
     headline_standings,
-    page_name,
     read_feasibility,
     read_standing,
 )
@@ -42,7 +40,7 @@ def headline_table() -> str:
         ranks = [s.rank(method, FIRST) / len(s.methods) for s in seen if method in s.table]
         return sum(ranks) / len(ranks)
 
-    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen)] for m in sorted(kept, key=height)]
+    rows = [[shown_name(m), *(_format_both_ranks(s, m) for s in seen)] for m in sorted(kept, key=height)]
     rows.append(["*critical difference*", *(f"*{s.difference:.1f}*" for s in seen)])
     titles = (f"{s.title}<br>{s.problems} problems, {len(s.methods)} methods" for s in seen)
     return markdown_table(["average rank,<br>f+ν / feasibility first", *titles], rows)
@@ -114,7 +112,7 @@ def exceptions_text() -> str:
 def _describe_exception(s: Standing, column: str) -> list[str] | None:
     """The row of a suite and metric where the default is behind; None where it is not."""
     first = s.order(column)[0]
-    leader = f"{page_name(first)} {s.rank(first, column):.2f}"
+    leader = f"{shown_name(first)} {s.rank(first, column):.2f}"
     if DEFAULT not in s.order(column):
         return [s.title, METRICS[column], "not run", leader, "–"]
     mine = s.rank(DEFAULT, column)
@@ -138,8 +136,8 @@ def suite_summary(suite: str) -> str:
     lines = []
     for column, name in METRICS.items():
         order = s.order(column)
-        led = join_words([bold_if(f"{page_name(m)} {s.rank(m, column):.2f}", m == order[0]) for m in order[:4]])
-        ours = [f"{page_name(m)} {s.place(m, column)} ({s.rank(m, column):.2f})" for m in OURS if m in order[4:]]
+        led = join_words([bold_if(f"{shown_name(m)} {s.rank(m, column):.2f}", m == order[0]) for m in order[:4]])
+        ours = [f"{shown_name(m)} {s.place(m, column)} ({s.rank(m, column):.2f})" for m in OURS if m in order[4:]]
         lines.append(
             f"- *{name[0].upper()}{name[1:]}:* {led}"
             + (f"; further down, by place, {join_words(ours)}." if ours else ".")
@@ -179,7 +177,7 @@ def rank_table(suite: str) -> str:
         return _not_run_note(suite)
     rows = [
         [
-            page_name(m),
+            shown_name(m),
             *(bold_if(f"{s.rank(m, c):.2f}", s.place(m, c) == 1) for c in METRICS),
             format_percent(s.table[m]["feasible runs"]),
         ]
@@ -196,7 +194,7 @@ def side_by_side_table(*suites: str) -> str:
     everyone = dict.fromkeys(m for s in seen.values() for m in s.methods)
     height = {m: fmean(s.rank(m, FIRST) for s in seen.values() if m in s.table) for m in everyone}
     ordered = sorted(height, key=height.__getitem__)
-    rows = [[page_name(m), *(_format_both_ranks(s, m) for s in seen.values())] for m in ordered]
+    rows = [[shown_name(m), *(_format_both_ranks(s, m) for s in seen.values())] for m in ordered]
     return markdown_table(["average rank,<br>f+ν / feasibility first", *seen], rows)
 
 
@@ -213,7 +211,7 @@ def losses_table(suite: str) -> str:
         lowest = sorted((p for p in places if places[p] > 3), key=lambda p: -places[p])[:5]
         told = ", ".join(f"{p} ({places[p]:.0f})" for p in lowest)
         tops = (str(sum(v <= top for v in places.values())) for top in (1, 3))
-        rows.append([page_name(method), *tops, told or "none"])
+        rows.append([shown_name(method), *tops, told or "none"])
     return markdown_table(["of " + str(s.problems), "first", "first three", "lowest places beyond the third"], rows)
 
 
@@ -241,7 +239,7 @@ def printed_comparison() -> str:
             won.setdefault(row["method"], []).append(parse_number(row["mean"]) < parse_number(row["printed_mean"]))
     rows = [
         [
-            page_name(m),
+            shown_name(m),
             f"{parse_number(row['f+ν*']):.2f}",
             f"{parse_number(row['printed, f+ν']):.2f}",
             f"{sum(won[m])} of {len(won[m])}",
@@ -269,7 +267,7 @@ def full_table(name: str) -> str:
     head = list(next(iter(found.values())))
     best = {c: min(parse_number(row[c]) for row in found.values()) for c in head}
     rows = [
-        [page_name(m), *(bold_if(f"{parse_number(row[c]):.2f}", parse_number(row[c]) == best[c]) for c in head)]
+        [shown_name(m), *(bold_if(f"{parse_number(row[c]):.2f}", parse_number(row[c]) == best[c]) for c in head)]
         for m, row in found.items()
     ]
     return markdown_table(["method", *head], rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tools.pages.standings import page_name
+from meco.bench.report.names import shown_name
 from tools.pages.tables import KEPT, markdown_table
 
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
@@ -36,7 +36,7 @@ def _growth_table(points: Points, axis: str, number: str, title: str) -> str:
         [f"{value:,}", *(_format_measurement(each[m], number) if m in each else "" for m in METHODS)]
         for value, each in measured_values(points, axis, number).items()
     ]
-    return markdown_table([title, *map(page_name, METHODS)], rows, "--:")
+    return markdown_table([title, *map(shown_name, METHODS)], rows, "--:")
 
 
 def _format_measurement(value: float, number: str) -> str:
@@ -71,7 +71,7 @@ def draw_scale(file: Path) -> None:
         along = measured_values(points, axis, number)
         for method, colour in zip(METHODS, COLOURS):
             seen = [(max(v, 1), each[method]) for v, each in along.items() if method in each]
-            panel.loglog(*zip(*seen), marker="o", ms=3, lw=1.3, color=colour, label=page_name(method))
+            panel.loglog(*zip(*seen), marker="o", ms=3, lw=1.3, color=colour, label=shown_name(method))
         panel.set_title(title, fontsize=10)
         panel.set_xlabel(fixed, fontsize=7)
         panel.tick_params(labelsize=8)

@@ -8,27 +8,17 @@ from functools import cached_property
 from meco.bench.plan.experiments import EXPERIMENTS
 from meco.bench.plan.further import EVALUATIONS_PER_VARIABLE
 from meco.bench.report import stats
+from meco.bench.report.names import SUITES
 from meco.bench.report.stats import Feasibility
 from meco.methods import DEFAULT
 from tools.pages.tables import Table, parse_number, read_long, read_table
 
-OURS = ("TR", "TR-ES", "MeCO-TR")
-STEERED = "MeCO-TR"  # the default under a learned policy
 SURE = stats.ALPHA  # a p-value below it is no chance
 SCORE, FIRST = "rank, f+ν", "rank, feasibility first"
-SUITES = {  # experiment -> what its problems are called
-    "table1": "CEC2017, 50 variables",
-    "cec2017-10d": "CEC2017, 10 variables",
-    "uav": "UAV missions",
-    "rwco": "real-world problems",
-    "realworld": "engineering problems",
-    "cec2017-30d": "CEC2017, 30 variables",
-}
-JUDGED = {  # every experiment that the default is judged by
+HEADLINE = ("table1", "cec2017-10d", "uav", "rwco", "realworld", "cec2017-30d")  # suites, most important first
+JUDGED = {  # every experiment that the default is judged by -> what its problems are called
+    **{suite: SUITES[suite] for suite in HEADLINE},
     **SUITES,
-    "cec2017-100d": "CEC2017, 100 variables",
-    "rwco-large": "real-world problems beyond 30 variables",
-    "families": "generated families",
     "scales": "CEC2017 in other units",
     "short-cec2017": "CEC2017, 100 evaluations",
     "short-engineering": "engineering problems, 100 evaluations",
@@ -37,13 +27,7 @@ JUDGED = {  # every experiment that the default is judged by
     **{f"budgets-{k}": f"{k} evaluations a variable" for k in EVALUATIONS_PER_VARIABLE},
 }
 ONE_DIMENSION = {"unseen-10d": ("unseen", 10), "unseen-30d": ("unseen", 30)}  # of an experiment that has several
-PAGE_NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 SHOWN = 4  # suites of the headline: the first of these that were run
-
-
-def page_name(method: str) -> str:
-    """What pages call a method: the library, its default and the paper's method are three things."""
-    return PAGE_NAMES.get(method, method)
 
 
 @dataclass(frozen=True)
@@ -130,4 +114,4 @@ def read_standing(suite: str) -> Standing | None:
 
 def headline_standings() -> list[Standing]:
     """Of the suites that the headline shows."""
-    return [found for suite in SUITES if (found := read_standing(suite)) is not None][:SHOWN]
+    return [found for suite in HEADLINE if (found := read_standing(suite)) is not None][:SHOWN]

@@ -8,18 +8,19 @@ from functools import cached_property
 from math import inf
 from statistics import fmean
 
+from meco.bench.report.names import STEERED, SUITES, shown_name
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, STEERED, SURE, Standing, headline_standings, page_name, read_standing
+from tools.pages.standings import FIRST, SURE, Standing, headline_standings, read_standing
 from tools.pages.tables import KEPT, bold_if, join_words, markdown_table, parse_number, read_table
 
 CONSTANT = "default"  # what the judgement calls the default
 AHEAD = re.compile(r"(\S+)  (.+?)  +\S+ ahead by (\S+) \+- (\S+)  effect (\S+)  p (\S+) ")
 ITSELF = re.compile(r"(\S+)  (\S+) *")
-SUITE_OF = {  # experiment -> what its problems are called
-    "steering-10d": "CEC2017,<br>D = 10",
-    "steering-30d": "CEC2017,<br>D = 30",
-    "steering-uav": "UAV<br>missions",
-    "steering-families": "confirm<br>families",
+SUITE_OF = {  # experiment -> the suite whose problems it has
+    "steering-10d": "cec2017-10d",
+    "steering-30d": "cec2017-30d",
+    "steering-uav": "uav",
+    "steering-families": "families",
 }
 
 
@@ -142,13 +143,14 @@ def profiles_table(*experiments: str) -> str:
         ]
         for m in sorted(everyone, key=lambda m: mean.get(m, inf))
     ]
-    table = markdown_table(["average rank,<br>feasibility first", *(SUITE_OF[s.suite] for s in seen), "mean"], rows)
+    titles = (SUITES[SUITE_OF[s.suite]].replace(", ", ",<br>") for s in seen)
+    table = markdown_table(["average rank,<br>feasibility first", *titles, "mean"], rows)
     return f"{table}\n\n\\*+ surely ahead of {STEERED}, \\*− surely behind it; – not run."
 
 
 def _name_contender(label: str) -> str:
     """What a page calls a contender of these experiments."""
-    return f"`{label.removeprefix('profile ')}`" if label.startswith("profile ") else page_name(label)
+    return f"`{label.removeprefix('profile ')}`" if label.startswith("profile ") else shown_name(label)
 
 
 def _format_rank(s: Standing, label: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.report import choice, stats
+from meco.bench.report.names import NAMES
 from meco.bench.report.result_figures import colour_slots
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
@@ -17,7 +18,7 @@ from meco.figures.panel import Axis, Dot, Panel
 from meco.figures.table import Cell, Column, Table, format_fixed
 
 OURS = ("MeCO-TR", AS_PRINTED, SCORE_REWARDED, "MeCO")  # whose places are told, where they are not among the first
-SAID = {"MeCO": "MeCO (paper)"}  # in a sentence, where MeCO alone is the library
+SAID = {"MeCO": NAMES["MeCO"]}  # in a sentence, where MeCO alone is the library
 
 
 class Headline(NamedTuple):

@@ -10,8 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.bench.report import profiles, stats
+from meco.bench.report.names import OURS, STEERED, SUITES, shown_name
 from meco.bench.report.profile_figures import find_hits
+from meco.bench.report.result_tables import compare_with_others
 from meco.bench.report.run_arrays import METRICS, RunArrays
+from meco.bench.report.sentence import SuiteRanks, compose_sentence
 from meco.bench.run.curve import CURVE_SHARES
 from meco.errors import MissingExtra
 from meco.figures.figure import Figure
@@ -19,21 +22,7 @@ from meco.figures.panel import COLOUR_SLOTS, MUTED, Axis, Dot, LegendKey, Line, 
 from meco.figures.table import Cell, Column, Table, mark_best
 from meco.methods import DEFAULT
 
-SUITES = {  # experiments that stand for a suite, most important first -> what they are called in a line
-    "cec2017-10d": "CEC2017, D = 10",
-    "cec2017-30d": "CEC2017, D = 30",
-    "table1": "CEC2017, D = 50",
-    "cec2017-100d": "CEC2017, D = 100",
-    "uav": "UAV missions",
-    "rwco": "real-world problems",
-    "rwco-large": "real-world, D > 30",
-    "realworld": "engineering problems",
-    "families": "generated families",
-}
 MOST_METHODS = 10  # rows of the table and of a panel
-OURS = ("TR", "TR-ES", "MeCO-TR")
-STEERED = "MeCO-TR"  # the default under a learned policy
-NAMES = {"MeCO": "MeCO (paper)", DEFAULT: f"{DEFAULT} (default)"}  # MeCO alone is the library
 ACCURACY = 1e-3  # of the profiles on top: the share of the gap that may be open
 UNITS = 120  # points of a profile
 
@@ -78,6 +67,22 @@ class SuiteStanding:
         except MissingExtra:
             return float("nan")
 
+    @property
+    def steered(self) -> stats.RankTest | None:
+        """The default against the steered method, as the table of pairs has it; None without either, or SciPy."""
+        if not {DEFAULT, STEERED} <= set(self.ranks["first"]):
+            return None
+        labels = self.results.labels
+        try:
+            return compare_with_others(self.results, "first", labels.index(DEFAULT))[labels.index(STEERED)]
+        except MissingExtra:
+            return None
+
+    @property
+    def summary(self) -> SuiteRanks:
+        """What the line on top says it by."""
+        return SuiteRanks(self.title, self.ranks["first"], self.difference, self.steered)
+
     def order(self, metric: str = "first") -> list[str]:
         """The ranked methods by label, best first under a metric."""
         return sorted(self.ranks[metric], key=self.ranks[metric].__getitem__)
@@ -96,7 +101,9 @@ def compose_overview(sets: Sequence[RunArrays]) -> Overview | None:
         return None
     shown = choose_methods(seen)
     figures = [_draw_ranks(seen, shown), _draw_profiles(seen, shown)]
-    return Overview(compose_sentence(seen), _make_table(seen, shown), [f for f in figures if f is not None])
+    return Overview(
+        compose_sentence([s.summary for s in seen]), _make_table(seen, shown), [f for f in figures if f is not None]
+    )
 
 
 def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
@@ -115,32 +122,6 @@ def choose_methods(seen: Sequence[SuiteStanding]) -> list[str]:
     return sorted(chosen, key=height)
 
 
-def compose_sentence(seen: Sequence[SuiteStanding]) -> str:
-    """On how many suites the default is ahead of every peer, who is where it is not, and what steering it adds.
-
-    By average rank, feasibility first. Who is first on each suite where the default did not run.
-    """
-    there = [s for s in seen if DEFAULT in s.ranks["first"]]
-    if not there:
-        firsts = [f"{NAMES.get(s.order()[0], s.order()[0])} on {s.title}" for s in seen]
-        return f"First by average rank, feasibility first: {'; '.join(firsts)}."
-    losses = [said for s in there if (said := _describe_loss(s))]
-    said = f"{DEFAULT}, the default, is ahead of every peer on {len(there) - len(losses)} of {len(there)} suites"
-    steered = [s for s in there if STEERED in s.ranks["first"]]
-    better = sum(s.ranks["first"][STEERED] < s.ranks["first"][DEFAULT] for s in steered)
-    learnt = f"steered by a learned policy ({STEERED}) it ranks better on {better} of {len(steered)}"
-    return "; ".join([said, *losses, *([learnt] if steered else [])]) + "."
-
-
-def _describe_loss(s: SuiteStanding) -> str:
-    """Which peer leads where one is ahead of the default, and whether the critical difference calls it chance."""
-    best = next((label for label in s.order() if label not in OURS), DEFAULT)
-    behind = s.ranks["first"][DEFAULT] - s.ranks["first"][best]
-    if behind <= 0:
-        return ""
-    return f"behind {NAMES.get(best, best)} on {s.title}{' (may be chance)' if behind <= s.difference else ''}"
-
-
 def _make_table(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Table:
     """Ranks by both metrics, the share of feasible runs below: a column for each suite, a row for each shown method."""
     columns = [Column("Method", head=True)]
@@ -148,7 +129,7 @@ def _make_table(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Table:
     marks = [dict(zip(s.ranks["first"], mark_best([*s.ranks["first"].values()], 9))) for s in seen]
     rows = []
     for label in shown:
-        cells = [Cell(NAMES.get(label, label), NAMES.get(label, label))]
+        cells = [Cell(shown_name(label), shown_name(label))]
         for s, mark in zip(seen, marks):
             if label not in s.ranks["first"]:
                 cells.append(Cell("–", float("nan")))
@@ -184,7 +165,7 @@ def _draw_ranks(seen: Sequence[SuiteStanding], shown: Sequence[str]) -> Figure:
             row = table[s.results.labels.index(label)]
             low, high = stats.bootstrap_interval(row)
             marks.append(Dot((low, float(row.mean()), high), heights[label], colours[label], label))
-        names = tuple((height, NAMES.get(label, label)) for label, height in heights.items())
+        names = tuple((height, shown_name(label)) for label, height in heights.items())
         y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
         panels.append(Panel(s.title, marks, Axis("average rank (1 is best)"), y, (300, 62 + 17 * len(order))))
     caption = "Average rank over the problems of each suite, feasibility first, with a 95 % interval over problems."

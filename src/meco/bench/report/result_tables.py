@@ -9,12 +9,11 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.stats import Feasibility
+from meco.bench.report.stats import Feasibility, RankTest
 from meco.figures.table import Cell, Column, Table, format_fixed, format_number, mark_best
 from meco.methods import DEFAULT
 
-# what others are compared with, where they are there -> the ends of their tables' names
-REFERENCES = {  # who is compared with everyone, and in which table
+REFERENCES = {  # who is compared with everyone, where they are there -> the end of that table's name
     "MeCO": "pairs",
     SCORE_REWARDED: "pairs",
     AS_PRINTED: "pairs-as-printed",
@@ -269,6 +268,20 @@ def make_pair_tables(results: RunArrays) -> list[Table]:
     return [make_pair_table(results, name) for name in there or results.labels[:1]]
 
 
+def compare_with_others(results: RunArrays, metric: str, base: int) -> dict[int, RankTest]:
+    """Signed-rank tests of contender base against everyone else who ran on every problem, p corrected by Holm.
+
+    {} where base did not run on every problem. Needs SciPy.
+    """
+    if not results.complete[base]:
+        return {}
+    order = results.sort_keys(metric)
+    others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
+    found = [stats.compare_ranks(order[base], order[m]) for m in others]
+    corrected = stats.holm_correction(np.array([test.p for test in found]))
+    return {m: test._replace(p=float(p)) for m, test, p in zip(others, found, corrected)}
+
+
 def make_pair_table(results: RunArrays, reference: str | None = None) -> Table:
     """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics.
 
@@ -278,17 +291,16 @@ def make_pair_table(results: RunArrays, reference: str | None = None) -> Table:
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
     rows = [[_label_cell(results, m)] for m in others]
     for metric in METRICS:
-        order = results.sort_keys(metric)
-        places = [stats.compare_ranks(order[base], order[m]) if results.complete[base] else None for m in others]
-        raw = np.array([np.nan if found is None else found.p for found in places])
-        for row, m, found, p in zip(rows, others, places, stats.holm_correction(raw)):
+        order, tests = results.sort_keys(metric), compare_with_others(results, metric, base)
+        for row, m in zip(rows, others):
+            found = tests.get(m)
             score = stats.win_tie_loss(order[base], order[m])
             row.append(Cell(f"{score.wins} / {score.ties} / {score.losses}", float(score.wins - score.losses)))
             if found is None:
                 row.append(Cell("–", float("nan")))
                 continue
-            word = ("ahead" if found.ahead else "behind") if p < stats.ALPHA else "no difference"
-            row.append(Cell(format_p(p).removeprefix("= "), float(p), lines=(("spread", word),)))
+            word = ("ahead" if found.ahead else "behind") if found.p < stats.ALPHA else "no difference"
+            row.append(Cell(format_p(found.p).removeprefix("= "), found.p, lines=(("spread", word),)))
     name = results.labels[base]
     test = "rank-sum test of the runs"
     if results.shape[1] > 1:
