@@ -132,6 +132,15 @@ def test_a_method_takes_the_place_of_another_among_those_that_are_printed(folder
     assert renew.format_table_number("instead|TR|MeCO|realworld") == "1.50"
 
 
+BY_PROBLEM = [suite for suite in standings.JUDGED if (tables.TABLES / f"{suite}-feasibility.csv").is_file()]
+
+
+@pytest.mark.parametrize("suite", BY_PROBLEM)
+def test_a_standing_has_as_many_problems_as_its_tables(suite):
+    by_problem = tables.read_table(f"{suite}-feasibility")
+    assert standings.read_standing(suite).problems == len(next(iter(by_problem.values())))
+
+
 def test_stored_runs_are_counted():
     stored, older = (int(renew.format_table_number(f"stored|{which}").replace(",", "")) for which in ("all", "older"))
     assert 0 < older < stored
