@@ -39,7 +39,7 @@ def test_slopes_changes_and_curvature_are_those_of_the_matrices():
 def test_without_a_prior_the_fit_is_that_of_matrices():
     rng = np.random.default_rng(3)
     u, y, rough = rng.normal(size=(2, 11, 6)), rng.normal(size=(2, 11, 3)), np.zeros((2, 3))
-    made, fit = fit_points(PointModels.zero((2, 3, 6), 11), u, y, TAU, ETA, rough)
+    made, fit = fit_points(PointModels.zero((2, 3, 6), 11).of_f(), 11, u, y, TAU, ETA, rough)
     dense, other = least_change(Quadratic.zero((2, 3, 6), u), u, y, TAU, ETA, rough)
     assert_allclose(made.gradient, dense.gradient)
     assert_allclose(made.dense().hessian, dense.hessian, atol=1e-12)
@@ -52,7 +52,7 @@ def test_f_remembers_curvature_that_its_points_do_not_tell_and_constraints_do_no
     u = rng.normal(size=(1, 3, 6))
     before = random_models(runs=1, size=3)
     y = before.changes(u)
-    made, _ = fit_points(before, u, y, TAU, ETA, np.zeros((1, 3)))
+    made, _ = fit_points(before.of_f(), 3, u, y, TAU, ETA, np.zeros((1, 3)))
     assert_allclose(made.hessian, before.hessian, rtol=1e-6, atol=1e-6)
     assert np.max(np.abs(made.dense().hessian[:, 1:] - before.dense().hessian[:, 1:])) > 0.1
 

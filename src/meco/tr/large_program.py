@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array
+from meco.core.arrays import Array, solve
 from meco.tr.active_set import GUESS_CURVATURE, GUESSES
 from meco.tr.curvature import MAX_CURVATURE, OVERFLOWING_CURVATURE
 from meco.tr.elastic_program import LEAST_CURVATURE, PENALTY, Rows
-from meco.tr.program import LINE_TOLERANCE, find_corners, find_least_point
+from meco.tr.program import LINE_TOLERANCE, find_corners, find_ends, find_least_point
 
 EXACT_VARIABLES = 150  # up to which all eigenvalues are found
 DIRECTIONS = 60  # beyond: dimensions of the Krylov space
@@ -59,15 +59,24 @@ class Curvature(NamedTuple):
         """d [D] of eq. (2) for a right-hand side [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
         q = self.directions
         if self.matrix is not None:
-            made = self.matrix + rho * (a.T @ a)
+            made = a.T @ a
+            made *= rho
+            made += self.matrix
             made[held, held] += rho
-            return np.linalg.solve(made, right)
+            return _solve_system(made, right)
         diagonal = np.where(held, self.rest + rho, self.rest)
         beside = np.concatenate([q, a.T], axis=1)
         factor = np.concatenate([self.along - self.rest, np.full(len(a), rho)])
         over = beside / diagonal[:, None]
-        small = np.eye(len(factor)) + factor[:, None] * (beside.T @ over)
-        return right / diagonal - over @ np.linalg.solve(small, factor * (over.T @ right))
+        small = beside.T @ over
+        small *= factor[:, None]
+        small += np.eye(len(factor))
+        return right / diagonal - over @ _solve_system(small, factor * (over.T @ right))
+
+
+def _solve_system(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """matrix^-1 right [n] of one system [n, n]; LinAlgError for a singular matrix."""
+    return solve(matrix[None], right[None, :, None])[0, :, 0]
 
 
 def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
@@ -78,27 +87,28 @@ def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
     """
     found = []
     for h, g in zip(0.5 * (hessian + hessian.mT), slope):
-        if not np.abs(h).max(initial=0.0) < OVERFLOWING_CURVATURE:  # nan too
+        if not (h.max() < OVERFLOWING_CURVATURE and h.min() > -OVERFLOWING_CURVATURE):  # nan too
             h = np.clip(np.nan_to_num(h), -OVERFLOWING_CURVATURE, OVERFLOWING_CURVATURE)
-        size = max(float(np.sqrt((h * h).sum() / len(h))), LEAST_CURVATURE)
+        squares = (h * h).sum()
+        size = max(float(np.sqrt(squares / len(h))), LEAST_CURVATURE)
         exact = len(h) <= EXACT_VARIABLES
-        values, vectors = np.linalg.eigh(h) if exact else find_ritz_pairs(h, g)
+        values, vectors = np.linalg.eigh(h) if exact else find_ritz_pairs(h, g, float(np.sqrt(squares)))
         along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
-        left = max(float((h * h).sum() - (values * values).sum()), 0.0) / max(len(h) - len(values), 1)
+        left = max(float(squares - (values * values).sum()), 0.0) / max(len(h) - len(values), 1)
         rest = min(max(float(np.sqrt(left)), LEAST_REST * size), MAX_CURVATURE)
         whole = (vectors * along) @ vectors.T if exact else None
         found.append(Curvature(vectors, along, rest, min(size, MAX_CURVATURE), whole))
     return found
 
 
-def find_ritz_pairs(h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_ritz_pairs(h: np.ndarray, g: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues [r] and vectors [D, r] of h [D, D] in the Krylov space of g [D] (Lanczos, all kept orthogonal).
 
-    r is DIRECTIONS, which must be at most D. Where the space ends early, or g is 0 or not finite, it goes on from a
-    fixed direction.
+    r is DIRECTIONS, which must be at most D; size is the Frobenius norm of h. Where the space ends early, or g is 0 or
+    not finite, it goes on from a fixed direction.
     """
     q, image = np.zeros((DIRECTIONS, len(g))), np.zeros((DIRECTIONS, len(g)))
-    size, count = float(np.sqrt((h * h).sum())), 0
+    count = 0
     new = g if np.isfinite(g).all() else np.zeros_like(g)
     while count < DIRECTIONS:
         length = float(np.sqrt(new @ new))
@@ -182,11 +192,12 @@ def _solve_one(
     dim, a, rho, last = len(slope), rows.matrix, FIRST_PENALTY * h.size, PENALTY * h.size
     price = np.concatenate([np.full(dim, np.inf), rows.price])
     lower, upper, most = np.concatenate([low, rows.low]), np.concatenate([high, rows.high]), price / rho
+    least, ends = -most, find_ends(lower, upper, most)
 
     def excess(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much w lies outside its interval, and the same at most what the price allows."""
         out = w - np.minimum(np.maximum(w, lower), upper)
-        return out, np.minimum(np.maximum(out, -most), most)
+        return out, np.minimum(np.maximum(out, least), most)
 
     def cost(s: np.ndarray) -> float:
         """Eq. (2) of program.py at s, but for the duals of bounds."""
@@ -209,7 +220,7 @@ def _solve_one(
         start, steep = float(gradient @ d), float(d @ bent)
         length, (new_out, new_e) = 1.0, excess(z + shift + q)
         if abs(start + steep + rho * float((new_e - e) @ q)) > LINE_TOLERANCE * abs(start):
-            corners = find_corners(lower, upper, z + shift, q, most)
+            corners = find_corners(ends, z + shift, q)
             length = find_least_point(corners, start, steep, rho, z + shift, q, e, excess)
             new_out, new_e = excess(z + shift + length * q)
         s, z, bend, out, e = s + length * d, z + length * q, bend + length * bent, new_out, new_e
@@ -225,5 +236,6 @@ def _solve_one(
             break
         rho = min(PENALTY_GROWTH * rho, last)
         most, shift = price / rho, y / rho
+        least, ends = -most, find_ends(lower, upper, most)
         out, e = excess(z + shift)
     return s, y[dim:]

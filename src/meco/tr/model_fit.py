@@ -89,7 +89,7 @@ def fit_models(
     spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
     unit = spread[:, None] * width
-    prior = region.models.shifted(centre - region.centre).rescaled(unit)
+    known, moved = region.models, centre - region.centre
     few = None
     if value.shape[-1] > 1 + (most := max_critical(centre.shape[-1])):
         slope = region.models.gradient * width[:, None, :]
@@ -98,10 +98,11 @@ def fit_models(
     tau, levels = controls.gradient_freedom, [controls.roughness, *levels_in_use(eta)]
     fitted = u / spread[:, None, None]
     models: Models
-    if isinstance(prior, PointModels):
-        models, fit = fit_points(prior, fitted, y, tau, levels, eta)
+    if isinstance(known, PointModels):
+        prior, size = known.of_f().shifted(moved).rescaled(unit), known.points.shape[1]
+        models, fit = fit_points(prior, size, fitted, y, tau, levels, eta)
     else:
-        models, fit = least_change(prior, fitted, y, tau, levels, eta, few)
+        models, fit = least_change(known.shifted(moved).rescaled(unit), fitted, y, tau, levels, eta, few)
     models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
         models = models.cleared(~finite)

@@ -60,6 +60,10 @@ class PointModels(NamedTuple):
         hessian = self.hessian * (unit[:, :, None] * wide)[:, None] if self.hessian.shape[1] else self.hessian
         return PointModels(self.gradient * wide, self.points * wide, self.weights, hessian)
 
+    def of_f(self) -> Quadratic:
+        """The model of f that is kept, as the only function; no function where none is. Of others nothing is."""
+        return Quadratic(self.gradient[:, : self.hessian.shape[1]], self.hessian)
+
     def multiplied(self, share: Array) -> PointModels:
         """Each function times its share [B, F]."""
         hessian = self.hessian * share[:, : self.hessian.shape[1], None, None]
@@ -141,28 +145,31 @@ Models = Quadratic | PointModels
 
 
 def fit_points(
-    prior: PointModels, u: Array, y: Array, tau: Array, levels: Sequence[Array], eta: Array
+    prior: Quadratic, size: int, u: Array, y: Array, tau: Array, levels: Sequence[Array], eta: Array
 ) -> tuple[PointModels, Fit]:
     """The models nearest to what is worth keeping of the prior that meet y [B, m, F] at u [B, m, D], and their fit.
 
-    u and y are steps and changes from the centre; m is at most that of the prior, whose places left are filled up with
+    u and y are steps and changes from the centre; models have `size` places for points, those left are filled up with
     0. tau [B or 1]; levels are eta of smooth functions [B or 1], then of rougher ones, and eta [B, F] says which has
-    which. Of constraints nothing of the prior is kept; only the Hessian of f may be a matrix.
+    which. The prior is that of PointModels.of_f(): of constraints nothing is kept.
     """
     kept = prior.hessian.shape[1]
     p = np.zeros_like(y)
     if kept:
-        p[..., :1] = 0.5 * total((u @ prior.hessian[:, 0]) * u)[..., None] + u @ prior.gradient[:, :1].mT
+        bent = u @ prior.hessian[:, 0]
+        bent *= u
+        p[..., :1] = 0.5 * total(bent)[..., None] + u @ prior.gradient.mT
     fit = fit_weights(u, y, p, tau, levels, eta)
     wt = fit.w.mT
     gradient = tau[:, None, None] * (wt @ u)
     hessian = prior.hessian
     if kept:
-        gradient[:, :1] += prior.gradient[:, :1] * fit.kept[:, :1, None]
-        hessian = hessian * fit.kept[:, :1, None, None] + (u.mT @ (wt[:, 0, :, None] * u))[:, None]
+        gradient[:, :1] += prior.gradient * fit.kept[:, :1, None]
+        hessian = hessian * fit.kept[:, :1, None, None]
+        hessian += (u.mT @ (wt[:, 0, :, None] * u))[:, None]
         wt = wt.copy()
         wt[:, 0] = 0.0
-    left = prior.points.shape[1] - u.shape[1]
+    left = size - u.shape[1]
     if left:  # a search that has not so many points yet
         u, wt = np.pad(u, ((0, 0), (0, left), (0, 0))), np.pad(wt, ((0, 0), (0, 0), (0, left)))
     return PointModels(gradient, u, wt, hessian), fit

@@ -127,8 +127,8 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
     """
     turned, rho, sigma = p.matrix.T, float(p.rho[0]), float(p.sigma[0])
     most, least, lower, upper = p.price / rho, -p.price / rho, p.low, p.high
-    z, bent, anchor = p.matrix @ s + p.value, p.hessian @ s, s
-    shift, active, inverted = y / rho, None, None
+    z, bent, anchor, ridge = p.matrix @ s + p.value, p.hessian @ s, s, sigma * _identity(len(s))
+    shift, active, inverted, ends = y / rho, None, None, find_ends(p.low, p.high, most)
 
     def excess(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """By how much w lies outside its interval, and the same at most t."""
@@ -143,14 +143,14 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
         if active is None or (now != active).any():
             active = now
             rows = p.matrix[active]
-            inverted = np.linalg.inv(p.hessian + rho * (rows.T @ rows) + sigma * _identity(len(s)))
+            inverted = inverse(p.hessian + rho * (rows.T @ rows) + ridge)
         d = -(inverted @ gradient)
         q, bend = p.matrix @ d, p.hessian @ d
-        start, steep = float((gradient * d).sum()), float((d * (bend + sigma * d)).sum())
+        start, steep = float(total(gradient * d)), float(total(d * (bend + sigma * d)))
         length, (new_out, new_e) = 1.0, excess(z + shift + q)
-        slope = start + steep + rho * float(((new_e - e) * q).sum())
+        slope = start + steep + rho * float(total((new_e - e) * q))
         if abs(slope) > LINE_TOLERANCE * abs(start):
-            corners = find_corners(p.low, p.high, z + shift, q, most)
+            corners = find_corners(ends, z + shift, q)
             length = find_least_point(corners, start, steep, rho, z + shift, q, e, excess)
             new_out, new_e = excess(z + shift + length * q)
         s, z, bent, out, e = s + length * d, z + length * q, bent + length * bend, new_out, new_e
@@ -169,14 +169,14 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
     return s, y
 
 
-def find_corners(low: np.ndarray, high: np.ndarray, w: np.ndarray, q: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Lengths > 0 along q [k], sorted, beyond which a row begins or ceases to pull, from w [k] on: [n], n <= 4 k.
+def find_ends(low: np.ndarray, high: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Where rows begin or cease to pull [4, k]: at their intervals low, high [k], and most [k] = price / rho beyond."""
+    return np.stack([low - most, low, high, high + most])
 
-    low, high [k] are the intervals of w, most [k] = price / rho what an excess counts at most.
-    """
-    moving = q != 0.0
-    ends = np.concatenate([low - most, low, high, high + most]).reshape(4, -1)[:, moving]
-    corners = ((ends - w[moving]) / q[moving]).ravel()
+
+def find_corners(ends: np.ndarray, w: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Lengths > 0 along q [k], sorted, at which w [k] comes to one of its ends [4, k]: [n], n <= 4 k."""
+    corners = (ends - w) / np.where(q != 0.0, q, np.nan)  # nan: a row that stays where it is
     return np.sort(corners[np.isfinite(corners) & (corners > 0.0)])
 
 
@@ -197,18 +197,20 @@ def find_least_point(
     """
 
     def slope_at(length: float) -> float:
-        return start + length * steep + rho * float(((excess(w + length * q)[1] - e) * q).sum())
+        return start + length * steep + rho * float(total((excess(w + length * q)[1] - e) * q))
 
     low, high = 0, len(corners)  # the derivative is not above 0 before `low` corners, and above 0 at `high`
+    at_left = at_right = None  # it there, unless no corner is
     while low < high:
         middle = (low + high) // 2
-        if slope_at(corners[middle]) > 0.0:
-            high = middle
+        if (here := slope_at(corners[middle])) > 0.0:
+            high, at_right = middle, here
         else:
-            low = middle + 1
+            low, at_left = middle + 1, here
     left = corners[low - 1] if low else 0.0
     right = corners[low] if low < len(corners) else 2.0 * left + 1.0
-    at_left, at_right = slope_at(left), slope_at(right)
+    at_left = slope_at(left) if at_left is None else at_left
+    at_right = slope_at(right) if at_right is None else at_right
     rise = at_right - at_left
     return left - at_left * (right - left) / rise if rise > 0.0 else 1.0
 
