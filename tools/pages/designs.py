@@ -96,7 +96,8 @@ def designs_verdict() -> str:
 def _name_far(designs: list[DesignRows]) -> str:
     """The designs on which the worst run of MeCO is far off, with its gap; "none"."""
     worst = {design.name: design.solvers["MeCO"].worst for design in designs}
-    return join_words([f"{name} ({100 * gap:.0f} % at worst)" for name, gap in worst.items() if gap > FAR_GAP] or ["none"])
+    far = [f"{name} ({100 * gap:.0f} % at worst)" for name, gap in worst.items() if gap > FAR_GAP]
+    return join_words(far or ["none"])
 
 
 def _is_close(row: SolverRow) -> bool:
