@@ -11,10 +11,12 @@ Then a Newton step solves a diagonal matrix with a few rows and columns beside i
 
 E being the variables at a bound and A the rows at a limit, by the formula of Woodbury: D (r + n)^2 operations.
 
-Active rows are guessed first (active_set.py), with systems (2); where guesses go round in circles, the method of
-multipliers of program.py is left. Most variables begin away from their bounds and end at one. With a penalty of 1e5
-times the curvature a line search ends at the first bounds that it meets, again and again; so rho begins low, and grows
-with every update of the duals.
+Most variables begin away from their bounds and end at one, while few rows do. So a program begins with what costs no
+system at all: the Lagrangian of the last duals is minimised in the box by projected gradients, after twenty of which
+nearly all bounds are right. From there active rows and bounds are guessed (active_set.py): variables at a bound are
+moved to it, and (2) is solved for the others alone. Where guesses go round in circles, the method of multipliers of
+program.py is left, with E. With a penalty of 1e5 times the curvature its line search ends at the first bounds that it
+meets, again and again; so rho begins low, and grows with every update of the duals.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ LEAST_BEND = 1e-6  # curvature of a direction, in units of the mean: a program w
 LEAST_REST = 1e-3  # the same of all directions that are not looked at
 FIRST_PENALTY = 100.0  # rho in units of the curvature
 PENALTY_GROWTH = 30.0  # its factor with every update of the duals, up to PENALTY
+PROJECTED_STEPS = 20  # of a gradient: ten leave a system more, sixty take as long as a system
 TOLERANCE, LOOSE_TOLERANCE = 1e-8, 1e-2  # of the optimality conditions; before rho has grown
 MAX_SOLVES = 100
 
@@ -53,11 +56,17 @@ class Curvature(NamedTuple):
 
     def times(self, s: np.ndarray) -> np.ndarray:
         """H s of a vector s [D]: [D]."""
+        if self.matrix is not None:
+            return self.matrix @ s
         return self.rest * s + self.directions @ ((self.along - self.rest) * (self.directions.T @ s))
+
+    def among(self, free: np.ndarray) -> Curvature:
+        """H among the variables where a mask [D] holds; its directions are not orthogonal any more."""
+        part = None if self.matrix is None else self.matrix[free][:, free]
+        return self._replace(directions=self.directions[free], matrix=part)
 
     def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
         """d [D] of eq. (2) for a right-hand side [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
-        q = self.directions
         if self.matrix is not None:
             made = a.T @ a
             made *= rho
@@ -65,7 +74,7 @@ class Curvature(NamedTuple):
             made[held, held] += rho
             return _solve_system(made, right)
         diagonal = np.where(held, self.rest + rho, self.rest)
-        beside = np.concatenate([q, a.T], axis=1)
+        beside = np.concatenate([self.directions, a.T], axis=1)
         factor = np.concatenate([self.along - self.rest, np.full(len(a), rho)])
         over = beside / diagonal[:, None]
         small = beside.T @ over
@@ -138,56 +147,94 @@ def solve_large_program(
     made = []
     for b, h in enumerate(bent):
         given = h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], duals[b]
-        made.append(_guess_active_set(*given) or _solve_one(*given))
+        start = minimise_in_box(h, slope[b] + duals[b] @ rows.matrix[b], low[b], high[b])
+        made.append(_guess_active_set(*given, start) or _solve_one(*given, start))
     s, y = (np.stack(part) for part in zip(*made))
     return np.minimum(np.maximum(s, low), high), np.minimum(np.maximum(y, -rows.price), rows.price)
 
 
+def minimise_in_box(h: Curvature, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A point [D] near the least of slope's + s'Hs/2 within low and high [D], without solving a system.
+
+    At most PROJECTED_STEPS projected gradients with lengths of Barzilai and Borwein (Birgin, Martinez and Raydan 2000),
+    each followed as far as it is downhill; so no step goes up.
+    """
+    s = np.minimum(np.maximum(np.zeros(len(slope)), low), high)
+    gradient, length = slope + h.times(s), 1.0 / h.size
+    for _ in range(PROJECTED_STEPS):
+        d = np.minimum(np.maximum(s - length * gradient, low), high) - s
+        fall, bent = float(-(gradient @ d)), h.times(d)
+        if not fall > 0.0:
+            break
+        bend = float(d @ bent)
+        share = 1.0 if bend <= fall else fall / bend
+        s, gradient = s + share * d, gradient + share * bent
+        length = float(d @ d) / bend
+    return s
+
+
 def _guess_active_set(
-    h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, duals: np.ndarray
+    h: Curvature,
+    slope: np.ndarray,
+    rows: Rows,
+    low: np.ndarray,
+    high: np.ndarray,
+    duals: np.ndarray,
+    s: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """s [D] and the duals of the rows [C] by the guesses of active_set.py; None where they go round in circles.
 
-    duals [C] are those to begin with. On CEC2017 in 100 variables six systems instead of the twenty to thirty of
-    _solve_one(), and the same answer to 1e-7.
+    duals [C] and s, in the box, are those to begin with. Variables that are guessed to be at a bound are put there, and
+    what pushes them is their dual; rows have the penalty of active_set.py.
     """
-    dim, a, rho, u = len(slope), rows.matrix, PENALTY * h.size, GUESS_CURVATURE * h.size
-    lower, upper = np.concatenate([low, rows.low]), np.concatenate([high, rows.high])
-    price = np.concatenate([np.full(dim, np.inf), rows.price])
-    most, last, tried = price / u, b"", set[bytes]()
-    s = np.minimum(np.maximum(np.zeros(dim), low), high)
-    z, pull = np.concatenate([s, a @ s + rows.value]), slope + h.times(s)
-    push = pull + duals @ a
-    held = ((s <= low) & (push > 0.0)) | ((s >= high) & (push < 0.0))
-    y = np.concatenate([np.where(held, -push, 0.0), duals])
+    a, price, y, rho, u = rows.matrix, rows.price, duals, PENALTY * h.size, GUESS_CURVATURE * h.size
+    z, pull = a @ s + rows.value, slope + h.times(s)
+    push = pull + y @ a
+    at_bound, most, last, tried = (s <= low) | (s >= high), price / u, b"", set[bytes]()
     for _ in range(GUESSES):
-        w = z + y / u
-        end = np.minimum(np.maximum(w, lower), upper)
-        out = w - end
+        w = np.where(at_bound, s - push / u, s)
+        moved = np.minimum(np.maximum(w, low), high)
+        side, held = np.sign(w - moved), w != moved
+        moved = np.where(held, moved - s, 0.0)
+        v = z + y / u
+        end = np.minimum(np.maximum(v, rows.low), rows.high)
+        out = v - end
         active = (out != 0.0) & (np.abs(out) < most)
         wrong = np.where(active, z - end, np.minimum(np.maximum(u * out, -price), price) - y)
-        limit = TOLERANCE * (1.0 + float(np.abs(y).max()))
-        kept = (np.abs(wrong) <= np.where(active, TOLERANCE, limit)).all()
-        if kept and np.abs(pull + y[:dim] + y[dim:] @ a).max() <= limit:
-            return s, y[dim:]
-        guess = (np.sign(out) * (1.0 + active)).tobytes()  # which rows are active or broken, and at which end
-        if np.count_nonzero(active) > dim or (guess in tried and guess != last):
+        limit = TOLERANCE * (1.0 + max(float(np.abs(y).max(initial=0.0)), float(np.abs(push).max())))
+        kept = (np.abs(wrong) <= np.where(active, TOLERANCE, limit)).all() and np.abs(moved).max() <= TOLERANCE
+        if kept and np.abs(push[~held]).max(initial=0.0) <= limit:
+            return s, y
+        guess = np.concatenate([side, np.sign(out) * (1.0 + active)]).tobytes()  # who is held or broken, at which end
+        crowded = np.count_nonzero(active) + np.count_nonzero(held) > len(s)
+        if crowded or (guess in tried and guess != last):
             return None
         last = guess
         tried.add(guess)
-        y = y + np.where(active, rho, 1.0) * wrong
-        d = -h.solve(pull + y[:dim] + y[dim:] @ a, active[:dim], a[active[dim:]], rho)
-        q = np.concatenate([d, a @ d])
+        y, few, free = y + np.where(active, rho, 1.0) * wrong, a[active], ~held
+        d = moved
+        if free.any():
+            right = pull + y @ a + h.times(moved) + rho * ((few @ moved) @ few)
+            d[free] = -h.among(free).solve(right[free], held[free], few[:, free], rho)
+        q = a @ d
         s, y, z, pull = s + d, y + np.where(active, rho, 0.0) * q, z + q, pull + h.times(d)
+        push, at_bound = pull + y @ a, held
     return None
 
 
 def _solve_one(
-    h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, duals: np.ndarray
+    h: Curvature,
+    slope: np.ndarray,
+    rows: Rows,
+    low: np.ndarray,
+    high: np.ndarray,
+    duals: np.ndarray,
+    start: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """s [D] and the duals of the rows [C] by the method of multipliers of program.py, after at most MAX_SOLVES solves.
 
-    duals [C] are those to begin with. The answer may lie outside of bounds by a rounding; the caller clips it.
+    duals [C] are those to begin with, and so is start [D], unless no step at all is better. The answer may lie outside
+    of bounds by a rounding; the caller clips it.
     """
     dim, a, rho, last = len(slope), rows.matrix, FIRST_PENALTY * h.size, PENALTY * h.size
     price = np.concatenate([np.full(dim, np.inf), rows.price])
@@ -204,8 +251,7 @@ def _solve_one(
         out, e = excess(np.concatenate([s, a @ s + rows.value + duals / rho]))
         return float(s @ (slope + 0.5 * h.times(s)) + rho * (e @ (out - 0.5 * e)))
 
-    free = -h.solve(slope + duals @ a, np.zeros(dim, dtype=bool), a[:0], rho)  # without bounds
-    s = min((np.minimum(np.maximum(start, low), high) for start in (np.zeros(dim), free)), key=cost)
+    s = min(np.minimum(np.maximum(np.zeros(dim), low), high), start, key=cost)
     bend, z = h.times(s), np.concatenate([s, a @ s + rows.value])
     pull = slope + bend + duals @ a
     held = ((s <= low) & (pull > 0.0)) | ((s >= high) & (pull < 0.0))
