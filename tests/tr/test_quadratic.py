@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
-from meco.core.arrays import Factored, to_numpy
 from meco.core.arrays import namespace as array_namespace
+from meco.core.arrays import to_numpy
 from meco.tr.critical import CriticalFunctions
 from meco.tr.quadratic import FactoredInKernel, Quadratic, add_ridge, covariance, leave_one_out_r2, variance
 from meco.tr.quadratic import least_change as least_change_at
