@@ -1,6 +1,6 @@
-"""Complete runs of TR-ES per second on an accelerator, iterations replayed as CUDA graphs or made one by one.
+"""Complete runs of TR or TR-ES per second on an accelerator, iterations replayed as CUDA graphs or made one by one.
 
-    python benchmarks/device_iterations.py [--dim 10] [--runs 16384] [--plain] [--profile]
+    python benchmarks/device_iterations.py [--method TR-ES] [--dim 10] [--runs 16384] [--most 300] [--plain] [--profile]
 
 Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first iterations, which record, are left out.
 """
@@ -16,18 +16,18 @@ from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
 from meco.device.cuda_graphs import find_recorder
 from meco.problems.generated import make_batch
-from meco.tr.engine import make_tr_es
+from meco.tr.engine import TrustRegion
 
 PROBLEMS = 256  # different ones; the others repeat them with other random numbers
 WARM_UP = 33  # iterations before the clock starts
 
 
-def start_search(dim: int, runs: int, device: str, replayed: bool) -> Loop:
+def start_search(method: str, dim: int, runs: int, device: str, replayed: bool) -> Loop:
     """A search on the device, before its first iteration."""
     rng = DeviceStreams(1, runs, device)
     problems = make_batch("bowl-linear", [run % PROBLEMS for run in range(runs)], dim)
     evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
-    engine = make_tr_es(Task.of(evaluator, rng))  # type: ignore[arg-type]
+    engine = TrustRegion(Task.of(evaluator, rng), offspring=method == "TR-ES")  # type: ignore[arg-type]
     return Loop(engine, evaluator, find_recorder(rng) if replayed else None, traced=False)
 
 
@@ -40,13 +40,15 @@ def main() -> None:
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--method", choices=("TR", "TR-ES"), default="TR-ES")
+    parser.add_argument("--most", type=int, help="iterations on the clock, at most: later ones have more points")
     parser.add_argument("--dim", type=int, default=10)
     parser.add_argument("--runs", type=int, default=16384)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--plain", action="store_true", help="no recording")
     parser.add_argument("--profile", action="store_true", help="where the time of five plain iterations goes")
     args = parser.parse_args()
-    loop = start_search(args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
+    loop = start_search(args.method, args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
     advance(loop, WARM_UP)
     torch.cuda.synchronize()
     if args.profile:
@@ -56,13 +58,13 @@ def main() -> None:
         print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=30, max_name_column_width=60))
         return
     count, start = 0, time.perf_counter()
-    while loop.evaluator.left > 0:
+    while loop.evaluator.left > 0 and count != args.most:
         loop.step()
         count += 1
     torch.cuda.synchronize()
     each = (time.perf_counter() - start) / count
     print(
-        f"TR-ES, D = {args.dim}, {args.runs} in flight, {torch.cuda.get_device_name()}: "
+        f"{args.method}, D = {args.dim}, {args.runs} in flight, {torch.cuda.get_device_name()}: "
         f"{1e3 * each:.1f} ms an iteration, {args.runs / (each * 50 * args.dim):.0f} complete runs/s, "
         f"{torch.cuda.max_memory_allocated() / args.runs / 1e6:.2f} MB per run"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +16,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
 from meco.device.kernels import MOST_VARIABLES, can_launch, has_kernels, using_kernels
+from meco.tr.archive import distances_to_nearest
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
 from meco.tr.program import KERNEL_ROWS, kernel_constants, limit_of_kernel, solve_program
-from meco.tr.quadratic import LIKELY_SHARE, covariance, fit_weights, variance
+from meco.tr.quadratic import (
+    LIKELY_SHARE,
+    Fit,
+    Quadratic,
+    add_ridge,
+    covariance,
+    fit_weights,
+    update_models,
+    variance,
+)
 from meco.tr.roughness import ROUGH_LEVELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tr"))
@@ -214,3 +225,49 @@ def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():
     assert not has_kernels(x.float())
     with using_kernels(on=False):
         assert not has_kernels(x)
+
+
+@pytest.mark.parametrize(("dim", "count"), [(1, 5), (3, 40), (10, 33), (MOST_VARIABLES, 100)])
+def test_the_kernels_measure_distances_to_evaluated_points_as_numpy_does(dim, count):
+    """Rows that are not filled yet are infinitely far away."""
+    from meco.device.archive_kernel import distances_in_one_kernel, square_distances_in_one_kernel
+
+    rng = np.random.default_rng(dim)
+    x, points = rng.uniform(size=(RUNS, count, dim)), rng.uniform(size=(RUNS, 4, dim))
+    x[:, -2:], points[:, 1] = np.inf, x[:, 0]
+    width, centre = rng.uniform(0.1, 2.0, (RUNS, dim)), points[:, 0]
+    found = to_numpy(square_distances_in_one_kernel(*map(moved, (x, centre, width))))
+    assert_allclose(found, np.sum(((x - centre[:, None]) / width[:, None]) ** 2, axis=-1), rtol=1e-14)
+    archive = SimpleNamespace(x=x)
+    found = to_numpy(distances_in_one_kernel(*map(moved, (x, points, width))))
+    assert_array_equal(found, distances_to_nearest(archive, points, width))
+    assert_array_equal(found[:, 1], 0.0)
+
+
+@pytest.mark.parametrize(("count", "dim", "functions"), [(5, 1, 2), (32, 5, 8), (43, 10, 7), (109, MOST_VARIABLES, 3)])
+def test_the_kernels_make_models_of_a_fit_as_numpy_does(count, dim, functions):
+    from meco.device.model_kernel import changes_in_one_kernel, update_in_one_kernel
+
+    rng = np.random.default_rng(count)
+    u, y, p, _ = random_fit(rng, count, dim, functions, 1e-9)
+    prior = Quadratic(rng.normal(size=(RUNS, functions, dim)), rng.normal(size=(RUNS, functions, dim, dim)))
+    assert_allclose(to_numpy(changes_in_one_kernel(*map(moved, (*prior, u)))), prior.changes(u), rtol=1e-12, atol=1e-12)
+    for tau in (np.array([100.0]), rng.uniform(50.0, 150.0, RUNS)):
+        fit = Fit(u, y, None, p, rng.uniform(size=(RUNS, functions)), tau)
+        made = update_in_one_kernel(*map(moved, (*prior, u, fit.w, fit.kept, tau)))
+        for part, known in zip(made, update_models(prior, fit)):
+            assert_allclose(to_numpy(part), known, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(("count", "dim"), [(5, 1), (32, 5), (43, 10), (103, 30)])
+def test_the_kernels_leave_one_out_as_numpy_does(count, dim):
+    from meco.device.fit_kernel import fit_weights_in_one_kernel, inverse_diagonal_in_one_kernel
+
+    runs, rng = 2 if INTERPRETED and count > 50 else RUNS, np.random.default_rng(count)
+    u, y, _, eta = random_fit(rng, count, dim, 3, 1e-9, runs)
+    tau, level = np.array([100.0]), np.array([1e-4])
+    known = add_ridge(covariance(u, u, tau), level, tau)
+    w, _, factors = fit_weights_in_one_kernel(*map(moved, (u, y, 0.0 * y, tau, level)), (), moved(eta), LIKELY_SHARE)
+    expected = known.inverse_times(y)
+    assert_allclose(to_numpy(w), expected, atol=1e-9 * np.abs(expected).max())
+    assert_allclose(to_numpy(inverse_diagonal_in_one_kernel(factors, count)), known.inverse_diagonal, rtol=1e-9)

@@ -23,6 +23,7 @@ LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no pa
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
+NARROW_ROW = 32  # numbers of a row up to which a device picks numbers, not rows
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
 
 
@@ -100,6 +101,9 @@ def rows(x: Array, index: Array) -> Array:
         return x[0].take(index[0], axis=0)[None]
     if isinstance(x, np.ndarray):  # the rows of an archive that are in use do not lie together: no copy of all of them
         return x[np.arange(runs)[:, None], index]
+    if hasattr(x, "gather") and (x.ndim == 2 or (x.ndim == 3 and x.shape[2] <= NARROW_ROW)):  # torch: one kernel, not 4
+        index = index.expand(runs, -1)
+        return x.gather(1, index if x.ndim == 2 else index[..., None].expand(-1, -1, x.shape[2]))
     xp = namespace(x)
     flat = xp.reshape(x, (runs * count, *x.shape[2:]))
     if runs > 1:
@@ -204,6 +208,15 @@ class Factored:
     def inverted(self) -> Array:
         """The inverses [B, m, m], made once."""
         return inverse(self.matrix)
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """The diagonals of the inverses [B, m]."""
+        return namespace(self.matrix).linalg.diagonal(self.inverted)
+
+    def inverse_times(self, right: Array) -> Array:
+        """The inverses times right [B, m, n]: [B, m, n]."""
+        return self.inverted @ right
 
     def of(self, runs: np.ndarray) -> Factored:
         """The matrices of the runs at these indices, factored again."""

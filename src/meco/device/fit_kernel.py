@@ -1,5 +1,7 @@
 """The fit of all functions of each run in one kernel: fit_weights() and variance() of tr/quadratic.py.
 
+And diagonals of K^-1, by which models are checked.
+
 One block of threads factors K of eq. (1) there, K = L L', block by block of 16 points, and solves for all functions; L
 stays in memory for the variance. Only the levels of roughness that some function of the run has are factored. A Schur
 complement of K has no eigenvalue below its ridge, so no pivot is taken to be less: rounding leaves no root of a
@@ -212,6 +214,32 @@ def _variance_kernel(
     tl.store(made_at + run * tries + n, square * (0.5 * square + tau) - explained, mask=n < tries)
 
 
+@triton.jit(do_not_specialize=["count", "blocks"])
+def _diagonal_kernel(l_at, x_at, made_at, count, blocks, block: tl.constexpr):
+    """The diagonal of K^-1 = X' X in one block of columns of X = L^-1, of one run: sums of squares of its columns."""
+    run, column, i = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.arange(0, block)
+    size = blocks * block
+    l_at += run * size * size
+    x_at += run * size * size + column * size * block
+    place = i[:, None] * block + i[None, :]
+    x = tl.load(l_at + _place(column, column, blocks, block))
+    x = tl.where(i[:, None] >= i[None, :], x, 0.0)
+    tl.store(x_at + column * block * block + place, x)
+    total = tl.sum(x * x, axis=0)
+    tl.debug_barrier()
+    for j in range(column + 1, blocks):
+        rest = tl.zeros([block, block], tl.float64)
+        for k in range(column, j):
+            known = tl.load(x_at + k * block * block + place)
+            rest += tl.dot(tl.load(l_at + _place(j, k, blocks, block)), known, out_dtype=tl.float64)
+        x = tl.dot(tl.load(l_at + _place(j, j, blocks, block)), rest, out_dtype=tl.float64)
+        x = -x
+        tl.store(x_at + j * block * block + place, x)
+        total += tl.sum(x * x, axis=0)
+        tl.debug_barrier()
+    tl.store(made_at + run * count + column * block + i, total, mask=column * block + i < count)
+
+
 def fit_weights_in_one_kernel(
     u: torch.Tensor, y: torch.Tensor, p: torch.Tensor, tau: torch.Tensor, smooth: torch.Tensor,
     rough: Sequence[float], eta: torch.Tensor, likely: float, warps: int = 1, stages: int = 1,
@@ -227,8 +255,9 @@ def fit_weights_in_one_kernel(
     factors = u.new_empty(runs, blocks * BLOCK, blocks * BLOCK)
     rest, own = u.new_empty(runs, blocks * BLOCK, many), u.new_empty(runs, blocks * BLOCK, many)
     w, kept = torch.empty_like(y), u.new_empty(runs, functions)
+    levels = constants_on(tuple(rough), u) if rough else u.new_empty(0)
     _weights_kernel[(runs,)](
-        u, y, p, tau, smooth, constants_on(tuple(rough), u), eta, factors, rest, own, w, kept,
+        u, y, p, tau, smooth, levels, eta, factors, rest, own, w, kept,
         count, dim, functions, blocks, len(rough), int(tau.shape[0] > 1), int(smooth.shape[0] > 1),
         likely=likely, block=BLOCK, wide=max(16, triton.next_power_of_2(dim)), many=many,
         num_warps=warps, num_stages=stages,
@@ -249,4 +278,14 @@ def variance_in_one_kernel(
         u, v, tau, factors, x, made, count, dim, tries, blocks, int(tau.shape[0] > 1),
         block=BLOCK, wide=max(16, triton.next_power_of_2(dim)), many=many, num_warps=warps, num_stages=stages,
     )  # fmt: skip
+    return made
+
+
+def inverse_diagonal_in_one_kernel(factors: torch.Tensor, count: int) -> torch.Tensor:
+    """Diagonals of K^-1 [B, m] for so many points, with the factors that fit_weights_in_one_kernel() left."""
+    blocks = factors.shape[1] // BLOCK
+    made = factors.new_empty(factors.shape[0], count)
+    _diagonal_kernel[(factors.shape[0], blocks)](
+        factors, torch.empty_like(factors), made, count, blocks, block=BLOCK, num_warps=1
+    )
     return made

@@ -190,7 +190,7 @@ def solve_program_in_one_kernel(
     solves = torch.empty(runs, dtype=torch.int32, device=slope.device)
     block, block_rows = max(4, triton.next_power_of_2(dim)), max(4, triton.next_power_of_2(count))
     if warps is None:
-        warps = max(1, max(block * block, block_rows * block_rows) // 512)
+        warps = max(2, max(block * block, block_rows * block_rows) // 256)  # fewer would keep part of a run in memory
     _program_kernel[(runs,)](
         *given, s, found, solves, dim, count, limit, **constants,
         block=block, block_rows=block_rows, num_warps=min(warps, 8), **LAUNCH,

@@ -8,6 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, bounded, largest, maybe_any, namespace
 from meco.core.evaluation import Evaluation
+from meco.device.kernels import MOST_VARIABLES, has_kernels
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
 X, Y, FAILED, RESTART, NUMBER = range(5)  # positions in PointArchive._arrays; saved searches hold them
@@ -210,14 +211,31 @@ def is_near_evaluated(archive: PointArchive, x: Array, reach: Array) -> Array:
 
     Of points x [B, D]: [B].
     """
+    return distances_to_nearest(archive, x[:, None, :], reach)[:, 0] < SAME_POINT_RADII
+
+
+def distances_to_nearest(archive: PointArchive, x: Array, reach: Array) -> Array:
+    """Least distances of points x [B, k, D] to evaluated ones, along the variable in which they are farthest: [B, k].
+
+    In units of reach [B, D], which is above 0.
+    """
     xp = namespace(x)
-    distance = xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1)
-    return xp.min(distance, axis=-1) < SAME_POINT_RADII
+    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:
+        from meco.device.archive_kernel import distances_in_one_kernel  # needs Triton
+
+        return distances_in_one_kernel(archive.x, x, reach)
+    each = [xp.abs(archive.x - x[:, k, None, :]) / reach[:, None, :] for k in range(x.shape[1])]
+    return xp.stack([xp.min(xp.max(apart, axis=-1), axis=-1) for apart in each], axis=1)
+
+
+def are_repeated(archive: PointArchive, x: Array) -> Array:
+    """Whether the very points x [B, k, D] have been evaluated, whether they failed or not: [B, k]."""
+    return distances_to_nearest(archive, x, namespace(x).zeros_like(x[:, 0, :]) + EXACT_REACH) < SAME_POINT_RADII
 
 
 def is_repeated(archive: PointArchive, x: Array) -> Array:
     """Whether the very points x [B, D] have been evaluated, whether they failed or not: [B]."""
-    return is_near_evaluated(archive, x, namespace(x).zeros_like(x) + EXACT_REACH)
+    return are_repeated(archive, x[:, None, :])[:, 0]
 
 
 def is_evaluated(archive: PointArchive, x: Array) -> Array:

@@ -19,9 +19,9 @@ order are steep, would otherwise stay in all directions that no new point tells 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,10 @@ class Quadratic(NamedTuple):
 
     def changes(self, u: Array) -> Array:
         """Values at several steps u [B, m, D] from the centre, less those at the centre: [B, m, F]."""
+        if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
+            from meco.device.model_kernel import changes_in_one_kernel  # needs Triton
+
+            return changes_in_one_kernel(self.gradient, self.hessian, u)
         return (self.curvature_terms(u) + self.gradient @ u.mT).mT
 
     def curvature_terms(self, u: Array) -> Array:
@@ -185,13 +189,23 @@ def least_change(
         few = prior.gathered(curved)
         p = u @ prior.gradient.mT + curved.scatter(few.curvature_terms(u)).mT
     fit = fit_weights(u, y, p, tau, levels, eta)
-    wt, kept = fit.w.mT, fit.kept
     if curved is None:
-        hessian = prior.hessian * kept[..., None, None]
-        hessian += _sum_outer(wt, u)
-    else:
-        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
+        return update_models(prior, fit), fit
+    wt, kept = fit.w.mT, fit.kept
+    hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
     return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), fit
+
+
+def update_models(prior: Quadratic, fit: Fit) -> Quadratic:
+    """What a fit keeps of the prior, and what eq. (2) adds to it."""
+    if has_kernels(fit.u) and fit.u.shape[-1] <= MOST_VARIABLES:
+        from meco.device.model_kernel import update_in_one_kernel  # needs Triton
+
+        return Quadratic(*update_in_one_kernel(*prior, fit.u, fit.w, fit.kept, fit.tau))
+    wt = fit.w.mT
+    hessian = prior.hessian * fit.kept[..., None, None]
+    hessian += _sum_outer(wt, fit.u)
+    return Quadratic(prior.gradient * fit.kept[..., None] + fit.tau[:, None, None] * (wt @ fit.u), hessian)
 
 
 def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
@@ -218,15 +232,16 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
 
 
 class FactoredInKernel(Factored):
-    """K [B, m, m] whose factors a CUDA kernel has left in memory; K itself is made when it is asked for."""
+    """K [B, m, m] of points u, whose factors CUDA kernels make and use; K itself is made when it is asked for."""
 
-    def __init__(self, factors: Array, make: Callable[[], Factored]) -> None:
-        """Keep the factors as the CUDA kernel left them; make() gives K."""
-        self.factors, self._make = factors, make
+    def __init__(self, u: Array, tau: Array, eta: Array, factors: Array | None = None) -> None:
+        """Keep points u [B, m, D], tau and eta [B or 1], and the factors where a kernel has left them already."""
+        self.u, self.tau, self.eta = u, tau, eta
+        self.factors: Any = factors
 
     @cached_property
     def _made(self) -> Factored:
-        return self._make()
+        return add_ridge(covariance(self.u, self.u, self.tau), self.eta, self.tau)
 
     @cached_property
     def matrix(self) -> Array:
@@ -242,14 +257,41 @@ class FactoredInKernel(Factored):
         """The inverses [B, m, m], made once."""
         return self._made.inverted
 
+    def inverse_times(self, right: Array) -> Array:
+        """K^-1 right [B, m, n], with factors that the kernel makes and leaves."""
+        from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
+
+        none = zeros_like(right)  # of a previous model: then weights are all that is left
+        w, _, self.factors = fit_weights_in_one_kernel(
+            self.u, right, none, self.tau, self.eta, (), none[:, 0, :], LIKELY_SHARE
+        )
+        return w
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """The diagonals of the inverses [B, m], from the factors."""
+        from meco.device.fit_kernel import inverse_diagonal_in_one_kernel  # needs Triton
+
+        if self.factors is None:
+            self.inverse_times(self.u[..., :1])
+        return inverse_diagonal_in_one_kernel(self.factors, self.u.shape[1])
+
 
 def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
     """fit_weights() in one kernel of a CUDA device."""
     from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
 
     w, kept, factors = fit_weights_in_one_kernel(u, y, p, tau, levels[0], levels[1:], eta, LIKELY_SHARE)
-    system = FactoredInKernel(factors, lambda: add_ridge(covariance(u, u, tau), levels[0], tau))
-    return Fit(u, y, system, w, kept, tau)
+    return Fit(u, y, FactoredInKernel(u, tau, levels[0], factors), w, kept, tau)
+
+
+def systems_at(fit: Fit, levels: Sequence[Array]) -> Iterator[Factored]:
+    """K of a fit with other ridges, one after the other, for each of the levels eta [B or 1]."""
+    if isinstance(fit.system, FactoredInKernel):
+        yield from (FactoredInKernel(fit.u, fit.tau, eta) for eta in levels)
+        return
+    base = covariance(fit.u, fit.u, fit.tau)
+    yield from (add_ridge(base, eta, fit.tau) for eta in levels)
 
 
 def add_ridge(base: Array, eta: Array, tau: Array, *, overwrite: bool = False) -> Factored:
@@ -322,8 +364,7 @@ def leave_one_out_r2(fit: Fit) -> Array:
     1 - sum e_i^2. What is kept of the previous model is that of all values, the one left out among them.
     """
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(fit.system.inverted)
-    error = fit.w / diagonal[..., None]
+    error = fit.w / fit.system.inverse_diagonal[..., None]
     taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
     mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)

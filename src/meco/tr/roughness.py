@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meco.core.arrays import Array, Factored, maybe_any, namespace, total
-from meco.tr.quadratic import Fit, add_ridge, covariance
+from meco.tr.quadratic import Fit, systems_at
 
 ROUGH_LEVELS = (1e-6, 1e-4, 1e-2)  # eta of rougher and rougher functions
 FADING = 0.7  # what an estimate leaves of those before it
@@ -36,13 +36,13 @@ def estimate_roughness(fit: Fit, smooth: Array, lately: Array) -> Roughness:
     smooth or one of ROUGH_LEVELS.
     """
     xp = namespace(fit.u)
-    base = covariance(fit.u, fit.u, fit.tau)
     taken = xp.astype(xp.any(fit.u != 0.0, axis=-1), fit.u.dtype)  # [B, m]: the centre tells nothing
     evidence = LEAST_EVIDENCE * total(taken)[:, None]
     eta = smooth[:, None] + 0.0 * fit.y[:, 0, :]
     best = _likelihood(fit.y, fit.system, taken)  # whose eta is the smooth one
-    for level in ROUGH_LEVELS:
-        likely = _likelihood(fit.y, add_ridge(base, 0.0 * smooth + level, fit.tau), taken)
+    systems = systems_at(fit, [0.0 * smooth + level for level in ROUGH_LEVELS])
+    for level, system in zip(ROUGH_LEVELS, systems):
+        likely = _likelihood(fit.y, system, taken)
         better = (likely > best + evidence) & (smooth[:, None] < level)
         eta, best = xp.where(better, level, eta), xp.where(better, likely, best)
     found = xp.astype(eta[:, 0] > smooth, eta.dtype)
@@ -55,10 +55,9 @@ def _likelihood(y: Array, system: Factored, taken: Array) -> Array:
     -inf where the models miss nothing, or what they miss is not finite.
     """
     xp, count = namespace(y), total(taken)[:, None]
-    inverted = system.inverted
-    diagonal = xp.linalg.diagonal(inverted)  # [B, m]: 1 / s
+    missed = system.inverse_times(y)  # e / s
+    diagonal = system.inverse_diagonal  # [B, m]: 1 / s
     share = taken / xp.where(diagonal > 0.0, diagonal, 1.0)
-    missed = inverted @ y  # e / s
     square = total(share[..., None] * missed * missed, 1) / xp.where(count > 0.0, count, 1.0)
     spread = total(taken * xp.log(xp.where(diagonal > 0.0, diagonal, 1.0)))[:, None]
     known = (square > 0.0) & xp.isfinite(square)

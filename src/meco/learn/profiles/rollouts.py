@@ -40,8 +40,11 @@ from meco.tr.controls import TR_CONTROLS
 from meco.tr.engine import TrustRegion
 from meco.tr.profiles import Profiles
 
-LEAST_DEVICE_WIDTH = 64  # runs below which a batch takes less time on a dozen cores than on a device
+LEAST_DEVICE_WIDTH = 16  # runs below which a batch takes less time on a core than on a device
 CPU_WIDTH = 48  # runs of a batch on a CPU: with more, processes share too little of the work
+FAILING_WIDTH = 12  # the same where evaluations fail: one batch of 48 took as long as everything else
+FAILING_COST = 9.0  # of a search whose evaluations may fail, in those of one whose do not
+DEVICE_COST = 2000.0  # of an iteration on a device, however many runs share it, in units of BudgetedProblem.cost
 NEVER = 2.0  # a share of the budget that no run comes to
 SPENT = FEATURES[PROFILE_FEATURES].names.index("budget spent")
 SOURCES = (
@@ -204,9 +207,7 @@ def make_batches(runs: PlannedRuns, device: str, width: int) -> list[tuple[np.nd
         able = np.array([_can_be_recorded(runs.problems[r]) for r in group]) & (device != "cpu")
         able = able & (np.count_nonzero(able) >= LEAST_DEVICE_WIDTH)
         for where, rows in ((device, np.array(group)[able]), ("cpu", np.array(group)[~able])):
-            most = min(width, CPU_WIDTH) if where == "cpu" else width
-            for k in range(0, len(rows), most):
-                part = rows[k : k + most]
+            for part in _split_rows(runs.problems, rows, width if where != "cpu" else min(width, CPU_WIDTH)):
                 batch = RolloutBatch(
                     [runs.problems[r] for r in part], [int(runs.seeds[r]) for r in part],
                     RolloutPlan(*(each[part] for each in runs.plan)), runs.profiles, runs.policies, where,
@@ -214,6 +215,22 @@ def make_batches(runs: PlannedRuns, device: str, width: int) -> list[tuple[np.nd
                 )  # fmt: skip
                 found.append((part, batch))
     return found
+
+
+def _split_rows(problems: Sequence[BudgetedProblem], rows: np.ndarray, most: int) -> list[np.ndarray]:
+    """Places of runs in parts of at most so many, those that may fail in narrower parts after the others."""
+    fails = np.array([not problems[r].problem.finite for r in rows], dtype=bool)
+    parts = []
+    for chosen, wide in ((rows[~fails], most), (rows[fails], min(most, FAILING_WIDTH))):
+        parts += [chosen[k : k + wide] for k in range(0, len(chosen), wide)]
+    return parts
+
+
+def estimate_cost(batch: RolloutBatch) -> float:
+    """The time that a batch takes, in no unit: to begin with the longest, which others need not wait for at the end."""
+    if batch.device != "cpu":
+        return DEVICE_COST * batch.problems[0].budget
+    return sum(each.cost * (1.0 if each.problem.finite else FAILING_COST) for each in batch.problems)
 
 
 def _can_be_recorded(problem: BudgetedProblem) -> bool:
@@ -292,12 +309,13 @@ def run_stored(
 ) -> list[RolloutResult] | None:
     """Results of the batches, from the folder or else run and stored there; None where stop() ended it.
 
-    call maps batches, in this process or others, which write what they made themselves. progress is told the share of
-    evaluations that are made, as batches come.
+    call maps batches, the costliest first, in this process or others, which write what they made themselves. progress
+    is told the share of evaluations that are made, as batches come.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{digest_batch(batch)}.npz" for batch in batches]
     missing = [(batch, path) for batch, path in zip(batches, paths) if not path.is_file()]
+    missing.sort(key=lambda job: -estimate_cost(job[0]))
     if missing and stop():
         return None
     work = [sum(problem.budget for problem in batch.problems) for batch in batches]

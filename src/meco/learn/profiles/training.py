@@ -121,11 +121,14 @@ class FitJob(NamedTuple):
     settings: FitSettings
 
 
-def run_fit(job: FitJob) -> WorthFit:
-    """The network of a job: by Double DQN where it has courses, else by regression on its samples."""
+def run_fit(job: FitJob, call: Map = map) -> WorthFit:
+    """The network of a job: by Double DQN where it has courses, else by regression on its samples.
+
+    call maps the parts of a regression to processes.
+    """
     if job.courses:
         return WorthFit(fit_deep_q(job.courses, job.profiles, job.settings), {"courses": len(job.courses)})
-    return fit_worth(job.samples, job.profiles, job.settings)
+    return fit_worth(job.samples, job.profiles, job.settings, call)
 
 
 class ProfileTraining:
@@ -293,7 +296,10 @@ def _make_round(trainings: Sequence[ProfileTraining], together: Callable[..., An
     found = dict(zip(distinct, results))
     for training, runs, digest in zip(trainings, planned, digests):
         training.learn(runs.plan, found[digest])
-    for training, fit in zip(trainings, call(run_fit, [training.plan_fit() for training in trainings])):
+    jobs = [training.plan_fit() for training in trainings]
+    # one training alone would leave all processes but one waiting: its parts are shared among them
+    fits = [run_fit(jobs[0], call)] if len(jobs) == 1 else call(run_fit, jobs)
+    for training, fit in zip(trainings, fits):
         training.keep(fit)
     return True
 

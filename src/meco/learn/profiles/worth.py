@@ -9,7 +9,7 @@ than those it learnt from. NumPy alone, float64: equal seeds give equal networks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,28 +54,38 @@ class WorthFit(NamedTuple):
     quality: dict[str, Any]
 
 
-def fit_worth(samples: WorthSamples, profiles: int, settings: FitSettings) -> WorthFit:
+class Fold(NamedTuple):
+    """Samples to learn from and those left out, the number of profiles and the shares [A] by which they were drawn."""
+
+    learnt: WorthSamples
+    left_out: WorthSamples
+    profiles: int
+    drawn: np.ndarray
+    settings: FitSettings
+
+
+def fit_worth(
+    samples: WorthSamples, profiles: int, settings: FitSettings, call: Callable[..., Iterable[Any]] = map
+) -> WorthFit:
     """Fit A of (1) to samples of so many profiles, with as many steps as are best on families left out.
 
     These are found on three of four parts of the families, then it is fitted on all. Unseen features have no weights.
     quality has numbers of samples and steps, the error with and without the network, and the gain, on families left
-    out.
+    out. call maps the parts, which take most of the time, to processes; the fit is the same however it does.
     """
     seen = np.isin(np.arange(samples.s.shape[1]), settings.unseen, invert=True)
     samples = samples._replace(s=samples.s * seen)
     rng = np.random.default_rng([settings.seed, 1])
     fold = rng.permutation(int(samples.family.max()) + 1)[samples.family] % FOLDS
     drawn = np.bincount(samples.profile, minlength=profiles) / len(samples.s)
-    courses, left_out = [], []
-    for number in np.unique(fold):
-        course = _descend(samples.only(fold != number), profiles, settings, settings.steps)
-        rows = samples.only(fold == number)
-        courses.append([_advantage_error(weights, rows, drawn) for weights in course])
-        left_out.append((course, rows))
-    errors = np.mean(courses, axis=0)
+    parts = [Fold(samples.only(fold != k), samples.only(fold == k), profiles, drawn, settings) for k in np.unique(fold)]
+    courses, by_fold = zip(*call(_learn_fold, parts))
+    left_out = [(course, part.left_out) for course, part in zip(courses, parts)]
+    errors = np.mean(by_fold, axis=0)
     chosen = int(errors.argmin())
     steps = min(chosen * settings.check_every, settings.steps)
-    weights = _descend(samples, profiles, settings, steps)[-1]
+    whole = Fold(samples, samples.only(fold < 0), profiles, drawn, settings._replace(steps=steps))
+    weights = next(iter(call(_learn_all, [whole])))
     quality = {
         "samples": len(samples.s), "steps": steps, "error": float(errors[chosen]),
         "without": float(np.mean([np.var(rows.reward) for _, rows in left_out])),
@@ -83,6 +93,17 @@ def fit_worth(samples: WorthSamples, profiles: int, settings: FitSettings) -> Wo
     }  # fmt: skip
     advantage = _advantage(weights)
     return WorthFit(advantage._replace(w1=advantage.w1 * seen[:, None]), quality)
+
+
+def _learn_fold(fold: Fold) -> tuple[list[Weights], list[float]]:
+    """Averaged weights at every check, and the errors of A on what was left out."""
+    course = _descend(fold.learnt, fold.profiles, fold.settings, fold.settings.steps)
+    return course, [_advantage_error(weights, fold.left_out, fold.drawn) for weights in course]
+
+
+def _learn_all(fold: Fold) -> Weights:
+    """The weights after all steps."""
+    return _descend(fold.learnt, fold.profiles, fold.settings, fold.settings.steps)[-1]
 
 
 def with_threshold(weights: Weights, threshold: float) -> Weights:

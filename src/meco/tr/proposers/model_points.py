@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import SAME_POINT_RADII, PointArchive, is_evaluated, is_near_evaluated, is_repeated
+from meco.tr.archive import SAME_POINT_RADII, PointArchive, are_repeated, is_evaluated, is_near_evaluated, is_repeated
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
@@ -248,5 +248,4 @@ def find_best_new(
     archive: PointArchive, sub: Subproblem, region: Region, weights: Weights, near: Array
 ) -> tuple[Array, Array]:
     """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
-    known = namespace(near).stack([is_repeated(archive, near[:, k, :]) for k in range(near.shape[1])], axis=1)
-    return select_least(sub, region, weights, near, known)
+    return select_least(sub, region, weights, near, are_repeated(archive, near))

@@ -9,7 +9,7 @@ from meco.core.control import Control
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key
-from meco.tr.archive import as_evaluation, is_repeated, values_of
+from meco.tr.archive import are_repeated, as_evaluation, values_of
 from meco.tr.failures import LIKELY, FailureModel
 from meco.tr.lattice import Lattice
 from meco.tr.merit import MERIT
@@ -68,7 +68,7 @@ class Offspring:
         use = (u[:, :count] < share[:, None]) & (source != PointSource.RESTART)
         if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
             born = self.lattice.snap(born)
-            use = use & ~xp.stack([is_repeated(state.archive, born[:, k, :]) for k in range(count)], axis=1)
+            use = use & ~are_repeated(state.archive, born)
         if failures is not None:  # a border is known beside the centre alone, and offspring may be anywhere
             use = use & (failures._replace(border=None).risks(born) <= LIKELY)
         draws = Draws(z, d, fresh)
