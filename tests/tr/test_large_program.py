@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 from reference_program import random_programs, residual
 
 from meco.tr import large_program
-from meco.tr.large_program import EXACT_VARIABLES, Curvature, find_curvature, find_ritz_pairs, solve_large_program
+from meco.tr.large_program import (
+    EXACT_VARIABLES,
+    Curvature,
+    find_curvature,
+    find_ritz_pairs,
+    minimise_in_box,
+    solve_large_program,
+)
 from meco.tr.program import solve_program
 
 
@@ -71,3 +78,34 @@ def test_a_slope_of_zero_still_has_directions():
     h = np.diag(np.arange(1.0, 201.0))
     values, vectors = find_ritz_pairs(h, np.zeros(200), float(np.linalg.norm(h)))
     assert_allclose(vectors.T @ vectors, np.eye(len(values)), atol=1e-10)
+
+
+def test_projected_gradients_end_at_the_least_point_of_a_round_bowl_in_a_box():
+    rng = np.random.default_rng(5)
+    slope = rng.normal(size=80)
+    (bowl,) = find_curvature(2.0 * np.eye(80)[None], slope[None])
+    low, high = np.full(80, -0.3), np.full(80, 0.2)
+    assert_allclose(minimise_in_box(bowl, slope, low, high), np.clip(-slope / 2.0, low, high), atol=1e-12)
+
+
+def test_projected_gradients_never_go_up_and_stay_in_the_box():
+    rng = np.random.default_rng(6)
+    hessian, slope = rng.normal(size=(1, 60, 60)), rng.normal(size=(1, 60))
+    (h,) = find_curvature(hessian + hessian.mT, slope)
+    low, high = -rng.uniform(0.0, 1.0, 60), rng.uniform(0.0, 1.0, 60)
+    s = minimise_in_box(h, slope[0], low, high)
+    assert ((low <= s) & (s <= high)).all()
+    assert s @ slope[0] + 0.5 * s @ h.times(s) < 0.0
+    assert_allclose(minimise_in_box(h, slope[0], 0.0 * low, 0.0 * high), 0.0)
+
+
+def test_curvature_among_some_variables_is_the_part_of_the_whole():
+    rng = np.random.default_rng(8)
+    free = rng.uniform(size=200) < 0.5
+    hessian, slope = rng.normal(size=(1, 200, 200)), rng.normal(size=(1, 200))
+    for size in (100, 200):  # a matrix, and few directions
+        (h,) = find_curvature(0.5 * (hessian + hessian.mT)[:, :size, :size], slope[:, :size])
+        some = free[:size]
+        whole = np.stack([h.times(row) for row in np.eye(size)])
+        part = h.among(some)
+        assert_allclose(np.stack([part.times(row) for row in np.eye(some.sum())]), whole[some][:, some], atol=1e-10)

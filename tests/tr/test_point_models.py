@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.tr.point_models import MOST_REMEMBERED, PointModels, fit_points
+from meco.tr.point_models import MOST_REMEMBERED, PointModels, fit_points, sum_outer
 from meco.tr.quadratic import Quadratic, least_change
 
 TAU, ETA = np.array([100.0]), [np.array([1e-9])]
@@ -79,3 +79,13 @@ def test_what_is_cleared_is_unknown_and_the_other_runs_stay():
     assert not left.dense().hessian[0].any()
     assert_array_equal(left.gradient[1], made.gradient[1])
     assert left.finite.all()
+
+
+def test_a_sum_of_outer_products_is_symmetric_whatever_the_signs_of_weights():
+    rng = np.random.default_rng(7)
+    u, w = rng.normal(size=(2, 9, 5)), rng.normal(size=(2, 9))
+    made = sum_outer(u, w)
+    assert_allclose(made, u.mT @ (w[..., None] * u), atol=1e-12)
+    assert_array_equal(made, made.mT)
+    assert_array_equal(sum_outer(u, 0.0 * w), np.zeros((2, 5, 5)))
+    assert np.isnan(sum_outer(u, w * np.nan)).all()

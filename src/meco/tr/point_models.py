@@ -121,7 +121,7 @@ class PointModels(NamedTuple):
 
     def summed_hessian(self, factors: Array) -> Array:
         """The Hessian of sum_k factor_k q_k, with factors [B, F]: [B, D, D]."""
-        made = self.points.mT @ ((factors[:, None, :] @ self.weights).mT * self.points)
+        made = sum_outer(self.points, (factors[:, None, :] @ self.weights)[:, 0])
         return made + factors[:, :1, None] * self.hessian[:, 0] if self.hessian.shape[1] else made
 
     def dense(self) -> Quadratic:
@@ -142,6 +142,20 @@ class PointModels(NamedTuple):
 
 
 Models = Quadratic | PointModels
+
+
+def sum_outer(u: Array, w: Array) -> Array:
+    """sum_i w_i u_i u_i' of points u [B, m, D] and weights w [B, m]: [B, D, D].
+
+    As the difference of two matrices times their own transposes, of which BLAS makes one half.
+    """
+    made = np.empty((u.shape[0], u.shape[2], u.shape[2]))
+    for b, (points, weights) in enumerate(zip(u, w)):
+        rises = weights > 0.0
+        up, down = (points[part] * np.sqrt(np.abs(weights[part]))[:, None] for part in (rises, ~rises))
+        made[b] = up.T @ up
+        made[b] -= down.T @ down
+    return made
 
 
 def fit_points(
@@ -166,7 +180,7 @@ def fit_points(
     if kept:
         gradient[:, :1] += prior.gradient * fit.kept[:, :1, None]
         hessian = hessian * fit.kept[:, :1, None, None]
-        hessian += (u.mT @ (wt[:, 0, :, None] * u))[:, None]
+        hessian += sum_outer(u, wt[:, 0])[:, None]
         wt = wt.copy()
         wt[:, 0] = 0.0
     left = size - u.shape[1]
