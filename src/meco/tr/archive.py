@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, bounded, largest, maybe_any, namespace
+from meco.core.arrays import Array, all_columns, bounded, largest, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 from meco.device.kernels import MOST_VARIABLES, has_kernels
 
@@ -240,10 +240,14 @@ def is_repeated(archive: PointArchive, x: Array) -> Array:
 
 def is_evaluated(archive: PointArchive, x: Array) -> Array:
     """Whether points x [B, D] were evaluated, to the last bit, whether they failed or not: [B]."""
-    xp = namespace(x)
-    if isinstance(x, np.ndarray) and not np.count_nonzero(archive.x[..., 0] == x[:, :1]):
-        return np.zeros(len(x), dtype=bool)  # most often the first variable tells
-    return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)
+    if not isinstance(x, np.ndarray):
+        xp = namespace(x)
+        return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)
+    run, row = np.nonzero(archive.x[..., 0] == x[:, :1])  # few points have the very same first variable
+    found = np.zeros(len(x), dtype=bool)
+    if run.size:
+        found[run[all_columns(archive.x[run, row] == x[run])]] = True
+    return found
 
 
 def _number_points(restart_index: Array, count: int, first: Array | int) -> Array:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
+from meco.core.arrays import Array, identities, inverse, largest, maybe_any, namespace, total, zeros_like
 from meco.device.kernels import MOST_VARIABLES, has_kernels
 from meco.tr.active_set import find_active_sets
 from meco.tr.elastic_program import (
@@ -135,37 +135,37 @@ def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[n
         out = w - np.minimum(np.maximum(w, lower), upper)
         return out, np.minimum(np.maximum(out, least), most)
 
-    out, e = excess(z + shift)
+    w, pull, held = z + shift, p.slope + bent, sigma * (s - anchor)
+    out, e = excess(w)
     for _ in range(solves):
-        pull = p.slope + bent
-        gradient = pull + sigma * (s - anchor) + rho * (turned @ e)
+        gradient = pull + held + rho * (turned @ e)
         now = (out != 0.0) & (np.abs(out) < most)
-        if active is None or (now != active).any():
+        if active is None or maybe_any(now != active):
             active = now
             rows = p.matrix[active]
             inverted = inverse(p.hessian + rho * (rows.T @ rows) + ridge)
         d = -(inverted @ gradient)
         q, bend = p.matrix @ d, p.hessian @ d
         start, steep = float(total(gradient * d)), float(total(d * (bend + sigma * d)))
-        length, (new_out, new_e) = 1.0, excess(z + shift + q)
+        length, (new_out, new_e) = 1.0, excess(w + q)
         slope = start + steep + rho * float(total((new_e - e) * q))
         if abs(slope) > LINE_TOLERANCE * abs(start):
-            corners = find_corners(ends, z + shift, q)
-            length = find_least_point(corners, start, steep, rho, z + shift, q, e, excess)
-            new_out, new_e = excess(z + shift + length * q)
+            length = find_least_point(find_corners(ends, w, q), start, steep, rho, w, q, e, excess)
+            new_out, new_e = excess(w + length * q)
         s, z, bent, out, e = s + length * d, z + length * q, bent + length * bend, new_out, new_e
-        found = rho * e
-        gradient = p.slope + bent + turned @ found
-        limit = TOLERANCE * (1.0 + float(np.abs(found).max(initial=0.0)))
-        if np.abs(gradient + sigma * (s - anchor)).max() > limit:
+        w, pull, held, found = z + shift, p.slope + bent, sigma * (s - anchor), rho * e
+        gradient = pull + turned @ found
+        limit = TOLERANCE * (1.0 + float(largest(np.abs(found))[0]))
+        if largest(np.abs(gradient + held))[0] > limit:
             continue
         y, anchor = found, s
         broken = z + y - np.minimum(np.maximum(z + y, lower), upper)
         broken = np.minimum(np.maximum(broken, -p.price), p.price) - y
-        if np.abs(broken).max() <= limit and np.abs(gradient).max() <= limit:
+        if largest(np.abs(broken))[0] <= limit and largest(np.abs(gradient))[0] <= limit:
             break
-        shift = y / rho
-        out, e = excess(z + shift)
+        shift, held = y / rho, sigma * (s - anchor)
+        w = z + shift
+        out, e = excess(w)
     return s, y
 
 

@@ -16,10 +16,18 @@ def take_runs(value: T, runs: np.ndarray) -> T:
 
     Arrays [1, ...] and anything else stay.
     """
+    return value if runs.size == 1 else _take_rows(value, runs.size, runs.nonzero()[0])
+
+
+def _take_rows(value: T, count: int, index: np.ndarray) -> T:
+    """take_runs() by their numbers, index [b], of count runs."""
     if isinstance(value, np.ndarray):
-        return value if value.ndim == 0 or value.shape[0] != runs.size or runs.size == 1 else value[runs]
+        if value.ndim == 0 or value.shape[0] != count:
+            return value
+        # take() is several times faster than an index in brackets, but turns memory of another order into C's
+        return value.take(index, axis=0) if value.flags.c_contiguous else value[index]
     if isinstance(value, tuple):
-        parts = [take_runs(part, runs) for part in value]
+        parts = [_take_rows(part, count, index) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 

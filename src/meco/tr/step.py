@@ -18,7 +18,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
+import numpy as np
+
+from meco.core.arrays import Array, all_columns, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
 from meco.tr.elastic_program import Rows
@@ -26,6 +28,7 @@ from meco.tr.large_program import find_curvature, solve_large_program
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.point_models import Models, PointModels
 from meco.tr.program import solve_program
+from meco.tr.run_subsets import put_runs, take_runs
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
 LEAST_RELAXED = 1e-3  # violation that is relaxed, in shares of what the constraint changes by across the region
@@ -180,8 +183,10 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         slope = slopes[:, 0, :] / by.f[:, None]
         if bent is None or not (large or known_all(multipliers == before)):  # else the Lagrangian is the same
             factors = xp.concat([1.0 / by.f[:, None], multipliers / by.f[:, None]], axis=1)
-            lagrangian = sub.models.summed_hessian(factors)
-            bent = find_curvature(lagrangian, slope) if large else convexify(lagrangian)
+            if large:
+                bent = find_curvature(sub.models.summed_hessian(factors), slope)
+            else:
+                bent = _bend(sub.models, factors, bent, multipliers == before)
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
         known = xp.where(unit > 0.0, multipliers / xp.where(unit > 0.0, unit, 1.0), 0.0)  # it may underflow
         known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
@@ -201,6 +206,18 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
             better = (merit(predicted, sub.n_ineq, weights) < merit(value, sub.n_ineq, weights))[:, None]
             s, value = xp.where(better, moved, s), xp.where(better, predicted, value)
     return Step(s, value, multipliers, weights, by)
+
+
+def _bend(models: Models, factors: Array, known: Array | None, same: Array) -> Array:
+    """The convex curvature [B, D, D] of sum_k factor_k q_k, with factors [B, 1 + C].
+
+    NumPy leaves out the runs whose multipliers are all the same [B, C] as those that gave what is known [B, D, D].
+    """
+    if known is None or not isinstance(factors, np.ndarray):
+        return convexify(models.summed_hessian(factors))
+    changed = ~all_columns(same)
+    models, factors = take_runs((models, factors), changed)
+    return put_runs(known, convexify(models.summed_hessian(factors)), changed)
 
 
 def _linearise_rows(
