@@ -14,7 +14,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
-from meco.tr.archive import PointArchive, as_evaluation, values_of
+from meco.tr.archive import PointArchive, as_evaluation, is_evaluated, values_of
 from meco.tr.engine import TrustRegion
 
 
@@ -27,6 +27,14 @@ def points(x, failed=(), xp=np):
 
 def seen(x, capacity, failed=(), xp=np):
     return PointArchive(*points(x, failed, xp), xp.asarray([0]), capacity)
+
+
+def test_a_point_was_evaluated_where_all_of_its_variables_are_the_same_in_its_own_run():
+    x = np.array([[[0.1, 0.2], [0.1, 0.3]], [[0.1, 0.4], [0.5, 0.2]]])
+    kept = PointArchive(x, Evaluation.of(x[..., 0], x[..., :0], x[..., :0]), np.zeros(2, dtype=int), 5)
+    assert_array_equal(is_evaluated(kept, np.array([[0.1, 0.3], [0.1, 0.3]])), [True, False])
+    assert_array_equal(is_evaluated(kept, np.array([[0.1, np.nextafter(0.3, 1.0)], [0.5, 0.2]])), [False, True])
+    assert_array_equal(is_evaluated(kept, np.array([[0.3, 0.1], [0.2, 0.5]])), [False, False])
 
 
 def test_points_are_kept_in_the_order_they_came():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from meco.tr.run_subsets import choose_runs, repeat_runs, slice_runs
+from meco.tr.run_subsets import choose_runs, repeat_runs, slice_runs, take_runs
 
 
 class Record(NamedTuple):
@@ -28,6 +28,15 @@ def test_each_run_has_the_record_that_is_chosen_for_it():
 def test_a_single_run_is_not_copied(where, chosen):
     new, old = (np.array([1.0]), Record(np.ones((1, 2)))), (np.array([0.0]), Record(np.zeros((1, 2))))
     assert choose_runs(np.array([where]), new, old) is (new if chosen else old)
+
+
+def test_runs_are_taken_in_their_order_and_keep_their_order_in_memory():
+    each = np.arange(24.0).reshape(4, 3, 2)
+    rowwise, columnwise = (take_runs(Record(part), np.arange(4) % 2 == 1).each for part in (each, each.mT))
+    assert_array_equal(rowwise, each[[1, 3]])
+    assert_array_equal(columnwise, rowwise.mT)
+    assert rowwise.strides[1:] == each.strides[1:]
+    assert columnwise.strides[1:] == each.mT.strides[1:]  # linear algebra rounds by it
 
 
 @pytest.mark.parametrize("runs", [1, 3])

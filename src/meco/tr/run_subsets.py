@@ -25,7 +25,7 @@ def _take_rows(value: T, count: int, index: np.ndarray) -> T:
         if value.ndim == 0 or value.shape[0] != count:
             return value
         # take() is several times faster than an index in brackets, but turns memory of another order into C's
-        return value.take(index, axis=0) if value.flags.c_contiguous else value[index]
+        return cast(T, value.take(index, axis=0) if value.flags.c_contiguous else value[index])
     if isinstance(value, tuple):
         parts = [_take_rows(part, count, index) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
