@@ -229,11 +229,11 @@ def _solve_one(
     low: np.ndarray,
     high: np.ndarray,
     duals: np.ndarray,
-    start: np.ndarray,
+    near: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """s [D] and the duals of the rows [C] by the method of multipliers of program.py, after at most MAX_SOLVES solves.
 
-    duals [C] are those to begin with, and so is start [D], unless no step at all is better. The answer may lie outside
+    duals [C] are those to begin with, and so is near [D], unless no step at all is better. The answer may lie outside
     of bounds by a rounding; the caller clips it.
     """
     dim, a, rho, last = len(slope), rows.matrix, FIRST_PENALTY * h.size, PENALTY * h.size
@@ -251,7 +251,7 @@ def _solve_one(
         out, e = excess(np.concatenate([s, a @ s + rows.value + duals / rho]))
         return float(s @ (slope + 0.5 * h.times(s)) + rho * (e @ (out - 0.5 * e)))
 
-    s = min(np.minimum(np.maximum(np.zeros(dim), low), high), start, key=cost)
+    s = min(np.minimum(np.maximum(np.zeros(dim), low), high), near, key=cost)
     bend, z = h.times(s), np.concatenate([s, a @ s + rows.value])
     pull = slope + bend + duals @ a
     held = ((s <= low) & (pull > 0.0)) | ((s >= high) & (pull < 0.0))
