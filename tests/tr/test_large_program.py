@@ -97,6 +97,8 @@ def test_projected_gradients_never_go_up_and_stay_in_the_box():
     assert ((low <= s) & (s <= high)).all()
     assert s @ slope[0] + 0.5 * s @ h.times(s) < 0.0
     assert_allclose(minimise_in_box(h, slope[0], 0.0 * low, 0.0 * high), 0.0)
+    assert_allclose(minimise_in_box(h, slope[0], 1e-200 * low, 1e-200 * high), 0.0, atol=1e-199)
+    assert_allclose(minimise_in_box(h, np.nan * slope[0], low, high), 0.0)
 
 
 def test_curvature_among_some_variables_is_the_part_of_the_whole():

@@ -164,9 +164,9 @@ def minimise_in_box(h: Curvature, slope: np.ndarray, low: np.ndarray, high: np.n
     for _ in range(PROJECTED_STEPS):
         d = np.minimum(np.maximum(s - length * gradient, low), high) - s
         fall, bent = float(-(gradient @ d)), h.times(d)
-        if not fall > 0.0:
-            break
         bend = float(d @ bent)
+        if not (fall > 0.0 and bend > 0.0):  # the least point, a step whose square vanishes, or nan
+            break
         share = 1.0 if bend <= fall else fall / bend
         s, gradient = s + share * d, gradient + share * bent
         length = float(d @ d) / bend
