@@ -218,6 +218,10 @@ class Factored:
         """The inverses times right [B, m, n]: [B, m, n]."""
         return self.inverted @ right
 
+    def inverse_form(self, columns: Array) -> Array:
+        """c' matrix^-1 c of each column c of [B, m, n]: [B, n]."""
+        return total(columns * self.solved(columns), 1)
+
     def of(self, runs: np.ndarray) -> Factored:
         """The matrices of the runs at these indices, factored again."""
         return Factored(self.matrix[runs])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, norm, total
+from meco.tr.cholesky_system import CholeskyFactored
 from meco.tr.critical import CriticalFunctions
 from meco.tr.quadratic import Fit, Quadratic, fit_weights
 
@@ -168,12 +169,12 @@ def fit_points(
     which. The prior is that of PointModels.of_f(): of constraints nothing is kept.
     """
     kept = prior.hessian.shape[1]
-    p = np.zeros_like(y)
+    p = y[..., :0]
     if kept:
         bent = u @ prior.hessian[:, 0]
         bent *= u
-        p[..., :1] = 0.5 * total(bent)[..., None] + u @ prior.gradient.mT
-    fit = fit_weights(u, y, p, tau, levels, eta)
+        p = 0.5 * total(bent)[..., None] + u @ prior.gradient.mT
+    fit = fit_weights(u, y, p, tau, levels, eta, CholeskyFactored)
     wt = fit.w.mT
     gradient = tau[:, None, None] * (wt @ u)
     hessian = prior.hessian

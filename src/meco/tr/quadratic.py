@@ -208,16 +208,25 @@ def update_models(prior: Quadratic, fit: Fit) -> Quadratic:
     return Quadratic(prior.gradient * fit.kept[..., None] + fit.tau[:, None, None] * (wt @ fit.u), hessian)
 
 
-def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
-    """Weights w [B, m, F] of eq. (1), and what eq. (3) keeps of previous models that say p [B, m, F] of the points.
+def fit_weights(
+    u: Array,
+    y: Array,
+    p: Array,
+    tau: Array,
+    levels: Sequence[Array],
+    eta: Array,
+    kind: type[Factored] = Factored,
+) -> Fit:
+    """Weights w [B, m, F] of eq. (1), and what eq. (3) keeps of previous models that say p [B, m, K] of the points.
 
-    u [B, m, D] and y [B, m, F] are steps and changes from the centre; tau [B or 1]; levels are eta of smooth functions
-    [B or 1], then of rougher ones; eta [B, F] says which function has which, and others count as smooth.
+    u [B, m, D] and y [B, m, F] are steps and changes from the centre; p is of the first K functions; tau [B or 1];
+    levels are eta of smooth functions [B or 1], then of rougher ones; eta [B, F] says which function has which, and
+    others count as smooth. kind is how K is factored.
     """
     if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
         return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
-    system = add_ridge(base, levels[0], tau, overwrite=len(levels) == 1)
+    system = add_ridge(base, levels[0], tau, kind, overwrite=len(levels) == 1)
     if len(levels) == 1:
         return Fit(u, y, system, *_solve_weights(system, y, p), tau)
     rough = [eta == level for level in levels[1:]]
@@ -226,7 +235,7 @@ def fit_weights(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array
         smooth = smooth & ~here
     w, kept = _solve_weights_of(xp.any(smooth, axis=-1), system, 0.0, tau, y, p)
     for level, here in zip(levels[1:], rough):
-        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), Factored(base), level, tau, y, p)
+        rougher, kept_there = _solve_weights_of(xp.any(here, axis=-1), kind(base), level, tau, y, p)
         w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
     return Fit(u, y, system, w, kept, tau)
 
@@ -291,33 +300,40 @@ def systems_at(fit: Fit, levels: Sequence[Array]) -> Iterator[Factored]:
         yield from (FactoredInKernel(fit.u, fit.tau, eta) for eta in levels)
         return
     base = covariance(fit.u, fit.u, fit.tau)
-    yield from (add_ridge(base, eta, fit.tau) for eta in levels)
+    yield from (add_ridge(base, eta, fit.tau, type(fit.system)) for eta in levels)
 
 
-def add_ridge(base: Array, eta: Array, tau: Array, *, overwrite: bool = False) -> Factored:
-    """K of eq. (1) from its part without ridge, base [B, m, m], factored; eta and tau [B or 1].
+def add_ridge(
+    base: Array, eta: Array, tau: Array, kind: type[Factored] = Factored, *, overwrite: bool = False
+) -> Factored:
+    """K of eq. (1) from its part without ridge, base [B, m, m], to be factored as kind says; eta and tau [B or 1].
 
     overwrite=True: base is not needed any more.
     """
-    return Factored(add_to_diagonal(base, (eta * (1.0 + tau))[:, None], overwrite=overwrite))
+    return kind(add_to_diagonal(base, (eta * (1.0 + tau))[:, None], overwrite=overwrite))
 
 
 def _solve_weights(system: Factored, y: Array, p: Array) -> tuple[Array, Array]:
-    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
+    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, K], and what is kept of these [B, F].
 
-    The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
-    the model than without any: f is met to the last digit in a region that hardly moves any more, constraints are met
-    again wherever the search goes.
+    p is of the first K functions, 0 for others. The first function, f, keeps all of its model while gamma is above a
+    half, where the values are more likely with the model than without any: f is met to the last digit in a region that
+    hardly moves any more, constraints are met again wherever the search goes.
     """
-    xp, count = namespace(y), y.shape[-1]
-    solved = system.solved(xp.concat([y - p, p], axis=-1))
+    xp, count, known = namespace(y), y.shape[-1], p.shape[-1]
+    new = y - p if known == count else xp.concat([y[..., :known] - p, y[..., known:]], axis=-1)
+    solved = system.solved(xp.concat([new, p], axis=-1))
     rest, own = solved[..., :count], solved[..., count:]
     size = total(p * own, 1)
-    share = 1.0 + total(p * rest, 1) / xp.where(size > 0.0, size, 1.0)  # eq. (3): y is p and the rest
+    share = 1.0 + total(p * rest[..., :known], 1) / xp.where(size > 0.0, size, 1.0)  # eq. (3): y is p and the rest
     share = xp.where(xp.isfinite(share) & (size > 0.0), bounded(share, 0.0, 1.0), 1.0)
     f = share[:, :1]
     share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
-    return rest + (1.0 - share)[:, None, :] * own, share
+    if known == count:
+        return rest + (1.0 - share)[:, None, :] * own, share
+    more = zeros_like(y[:, 0, known:])
+    gone = xp.concat([(1.0 - share)[:, None, :] * own, zeros_like(y[..., known:])], axis=-1)
+    return rest + gone, xp.concat([share, 1.0 + more], axis=-1)
 
 
 def _solve_weights_of(runs: Array, system: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:
@@ -326,12 +342,12 @@ def _solve_weights_of(runs: Array, system: Factored, eta: float, tau: Array, y: 
     eta is what the ridge of K lacks; tau [B or 1].
     """
     if not isinstance(runs, np.ndarray) or runs.all():
-        return _solve_weights(add_ridge(system.matrix, eta, tau) if eta else system, y, p)
+        return _solve_weights(add_ridge(system.matrix, eta, tau, type(system)) if eta else system, y, p)
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
     if runs.any():
         few = system.of(runs)
         some_tau = tau if tau.shape[0] == 1 else tau[runs]
-        few = add_ridge(few.matrix, eta, some_tau, overwrite=True) if eta else few
+        few = add_ridge(few.matrix, eta, some_tau, type(few), overwrite=True) if eta else few
         w[runs], kept[runs] = _solve_weights(few, y[runs], p[runs])
     return w, kept
 
@@ -353,8 +369,7 @@ def variance(fit: Fit, v: Array) -> Array:
         return variance_in_one_kernel(fit.u, v, fit.tau, fit.system.factors)
     square = total(v * v)
     cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
-    explained = total(cross * fit.system.solved(cross), 1)
-    return square * (0.5 * square + fit.tau[:, None]) - explained
+    return square * (0.5 * square + fit.tau[:, None]) - fit.system.inverse_form(cross)
 
 
 def leave_one_out_r2(fit: Fit) -> Array:

@@ -24,7 +24,8 @@ from meco.core.arrays import Array, all_columns, bounded, known_all, largest, na
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
 from meco.tr.elastic_program import Rows
-from meco.tr.large_program import find_curvature, solve_large_program
+from meco.tr.large_curvature import find_curvature
+from meco.tr.large_program import solve_large_program
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.point_models import Models, PointModels
 from meco.tr.program import solve_program

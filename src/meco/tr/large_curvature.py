@@ -1,0 +1,161 @@
+"""|L| of curvature.py in many variables: all of it while that is cheap, beyond the few directions that matter.
+
+Up to EXACT_VARIABLES it is a matrix. A Lagrangian without negative curvature, as a Cholesky factor tells, is its own
+|L|; the others need all eigenvalues. Beyond, |L| is found in a Krylov space of DIRECTIONS dimensions, which has the
+curvature that the gradient meets first. In all other directions it is one number, the root mean square of what is left:
+
+    H = mu + Q (|T| - mu) Q'                                                                            (1)
+
+A system of a program in large_program.py is then a diagonal matrix with a few rows and columns beside it,
+
+    (mu + rho E + [Q A'] diag(|T| - mu, rho) [Q A']') d = b,                                            (2)
+
+which the formula of Woodbury solves in D (r + n)^2 operations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, add_to_diagonal, solve
+from meco.tr.curvature import MAX_CURVATURE, OVERFLOWING_CURVATURE
+from meco.tr.elastic_program import LEAST_CURVATURE
+
+EXACT_VARIABLES = 150  # up to which |L| is a matrix
+DIRECTIONS = 40  # beyond: dimensions of the Krylov space
+LEAST_BEND = 1e-6  # curvature of a direction, in units of the mean: a program without any has corners
+LEAST_REST = 1e-3  # the same of all directions that are not looked at
+
+
+class WholeCurvature(NamedTuple):
+    """H as a matrix [D, D]; size is the mean of its curvature."""
+
+    matrix: np.ndarray
+    size: float
+
+    def times(self, s: np.ndarray) -> np.ndarray:
+        """H s of a vector s [D]: [D]."""
+        return self.matrix @ s
+
+    def among(self, free: np.ndarray) -> WholeCurvature:
+        """H among the variables where a mask [D] holds."""
+        return self._replace(matrix=self.matrix[free][:, free])
+
+    def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
+        """(H + rho E + rho a'a)^-1 right [D], with a mask [D] of variables at a bound and active rows a [n, D]."""
+        made = a.T @ a
+        made *= rho
+        made += self.matrix
+        made[held, held] += rho
+        return _solve_system(made, right)
+
+
+class FewDirections(NamedTuple):
+    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
+
+    directions: np.ndarray
+    along: np.ndarray
+    rest: float
+    size: float
+
+    def times(self, s: np.ndarray) -> np.ndarray:
+        """H s of a vector s [D]: [D]."""
+        return self.rest * s + self.directions @ ((self.along - self.rest) * (self.directions.T @ s))
+
+    def among(self, free: np.ndarray) -> FewDirections:
+        """H among the variables where a mask [D] holds; its directions are not orthogonal any more."""
+        return self._replace(directions=self.directions[free])
+
+    def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
+        """d [D] of eq. (2) for b = right [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
+        diagonal = np.where(held, self.rest + rho, self.rest)
+        beside = np.concatenate([self.directions, a.T], axis=1)
+        factor = np.concatenate([self.along - self.rest, np.full(len(a), rho)])
+        over = beside / diagonal[:, None]
+        small = beside.T @ over
+        small *= factor[:, None]
+        small += np.eye(len(factor))
+        return right / diagonal - over @ _solve_system(small, factor * (over.T @ right))
+
+
+Curvature = WholeCurvature | FewDirections
+
+
+def _solve_system(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """matrix^-1 right [n] of one system [n, n]; LinAlgError for a singular matrix."""
+    return solve(matrix[None], right[None, :, None])[0, :, 0]
+
+
+def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
+    """H of Hessians [B, D, D], one for each run; beyond EXACT_VARIABLES in the Krylov space of its slope [B, D].
+
+    nan counts as 0, huge numbers are cut, and no curvature is below LEAST_BEND of the mean.
+    """
+    found = list[Curvature]()
+    for h, g in zip(0.5 * (hessian + hessian.mT), slope):
+        if not (h.max() < OVERFLOWING_CURVATURE and h.min() > -OVERFLOWING_CURVATURE):  # nan too
+            h = np.clip(np.nan_to_num(h), -OVERFLOWING_CURVATURE, OVERFLOWING_CURVATURE)
+        squares = float((h * h).sum())
+        found.append(_bend_whole(h, squares) if len(h) <= EXACT_VARIABLES else _bend_few(h, g, squares))
+    return found
+
+
+def mean_curvature(squares: float, dim: int) -> float:
+    """The root mean square of `dim` eigenvalues of which the sum of squares is known, at least LEAST_CURVATURE."""
+    return max(float(np.sqrt(squares / dim)), LEAST_CURVATURE)
+
+
+def _bend_whole(h: np.ndarray, squares: float) -> WholeCurvature:
+    """|h| of a symmetric matrix h [D, D] whose squares have this sum."""
+    size = mean_curvature(squares, len(h))
+    if squares < MAX_CURVATURE * MAX_CURVATURE and exceeds(h, LEAST_BEND * size):
+        return WholeCurvature(h, size)
+    values, vectors = np.linalg.eigh(h)
+    along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
+    return WholeCurvature((vectors * along) @ vectors.T, min(size, MAX_CURVATURE))
+
+
+def exceeds(h: np.ndarray, least: float) -> bool:
+    """Whether all eigenvalues of a symmetric matrix [D, D] are above a number, for a tenth of their cost."""
+    try:
+        np.linalg.cholesky(add_to_diagonal(h[None], np.array([[-least]])))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _bend_few(h: np.ndarray, g: np.ndarray, squares: float) -> FewDirections:
+    """Eq. (1) of a symmetric matrix h [D, D] whose squares have this sum, in the Krylov space of g [D]."""
+    size = mean_curvature(squares, len(h))
+    values, vectors = find_ritz_pairs(h, g, float(np.sqrt(squares)))
+    along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
+    left = max(squares - float((values * values).sum()), 0.0) / (len(h) - len(values))
+    rest = min(max(float(np.sqrt(left)), LEAST_REST * size), MAX_CURVATURE)
+    return FewDirections(vectors, along, rest, min(size, MAX_CURVATURE))
+
+
+def find_ritz_pairs(h: np.ndarray, g: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues [r] and vectors [D, r] of h [D, D] in the Krylov space of g [D] (Lanczos, all kept orthogonal).
+
+    r is DIRECTIONS, which must be below D; size is the Frobenius norm of h. Where the space ends early, or g is 0 or
+    not finite, it goes on from a fixed direction.
+    """
+    q, image = np.zeros((DIRECTIONS, len(g))), np.zeros((DIRECTIONS, len(g)))
+    new = g if np.isfinite(g).all() else np.zeros_like(g)
+    for count in range(DIRECTIONS):
+        known = q[:count]
+        length = float(np.sqrt(new @ new))
+        if length <= 1e-10 * size or length == 0.0:  # an invariant space, or no slope: go on from anywhere
+            new = np.cos(np.arange(1.0, len(g) + 1.0) * (count + 1))
+            new = new - (known @ new) @ known
+            length = float(np.sqrt(new @ new))
+        q[count] = new / length
+        image[count] = new = h @ q[count]
+        known = q[: count + 1]
+        for _ in range(2):  # once leaves rounding
+            new = new - (known @ new) @ known
+    small = q @ image.T
+    values, vectors = np.linalg.eigh(0.5 * (small + small.T))
+    return values, q.T @ vectors

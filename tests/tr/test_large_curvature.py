@@ -1,0 +1,102 @@
+"""Curvature of many variables: the sign is lost, what is left out is one number, and systems are solved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.tr.curvature import MAX_CURVATURE, convexify
+from meco.tr.large_curvature import (
+    EXACT_VARIABLES,
+    LEAST_BEND,
+    Curvature,
+    exceeds,
+    find_curvature,
+    find_ritz_pairs,
+)
+
+
+def dense(curvature: Curvature, dim: int) -> np.ndarray:
+    """The matrix that it stands for."""
+    return np.stack([curvature.times(row) for row in np.eye(dim)])
+
+
+@pytest.mark.parametrize("dim", [EXACT_VARIABLES, EXACT_VARIABLES + 10])
+def test_newton_systems_are_solved_however_curvature_is_kept(dim):
+    rng = np.random.default_rng(3)
+    bent = rng.normal(size=(1, dim, dim))
+    [made] = find_curvature(bent + bent.mT, rng.normal(size=(1, dim)))
+    held, a, right = rng.random(dim) < 0.3, rng.normal(size=(3, dim)), rng.normal(size=dim)
+    whole = dense(made, dim) + np.diag(np.where(held, 1e3, 0.0)) + 1e3 * a.T @ a
+    assert_allclose(made.solve(right, held, a, 1e3), np.linalg.solve(whole, right), rtol=1e-6, atol=1e-9)
+    assert np.min(np.linalg.eigvalsh(dense(made, dim))) > 0.0
+
+
+def test_few_curved_directions_are_all_found():
+    """Rank eight in 200 variables: the curvature of |L| along each of them, and hardly any elsewhere."""
+    rng, dim = np.random.default_rng(4), EXACT_VARIABLES + 50
+    basis, values = np.linalg.qr(rng.normal(size=(dim, 8)))[0], np.array([5.0, 4.0, 3.0, 2.0, -1.0, -2.0, -3.0, -6.0])
+    [made] = find_curvature(((basis * values) @ basis.T)[None], rng.normal(size=(1, dim)))
+    assert_allclose(np.diag(basis.T @ dense(made, dim) @ basis), np.abs(values), rtol=1e-6)
+    assert made.rest < 1e-2
+
+
+def test_a_slope_of_zero_still_has_directions():
+    h = np.diag(np.arange(1.0, 201.0))
+    values, vectors = find_ritz_pairs(h, np.zeros(200), float(np.linalg.norm(h)))
+    assert_allclose(vectors.T @ vectors, np.eye(len(values)), atol=1e-10)
+
+
+def test_curvature_among_some_variables_is_the_part_of_the_whole():
+    rng = np.random.default_rng(8)
+    free = rng.uniform(size=200) < 0.5
+    hessian, slope = rng.normal(size=(1, 200, 200)), rng.normal(size=(1, 200))
+    for size in (100, 200):  # a matrix, and few directions
+        (h,) = find_curvature(0.5 * (hessian + hessian.mT)[:, :size, :size], slope[:, :size])
+        some = free[:size]
+        whole = np.stack([h.times(row) for row in np.eye(size)])
+        part = h.among(some)
+        assert_allclose(np.stack([part.times(row) for row in np.eye(some.sum())]), whole[some][:, some], atol=1e-10)
+
+
+def test_a_convex_lagrangian_is_its_own_curvature_and_needs_no_eigenvalues(monkeypatch):
+    rng = np.random.default_rng(9)
+    root = rng.normal(size=(1, 80, 80))
+    convex = root @ root.mT
+    monkeypatch.setattr(np.linalg, "eigh", None)
+    (made,) = find_curvature(convex, rng.normal(size=(1, 80)))
+    assert_allclose(dense(made, 80), convex[0], rtol=1e-12)
+
+
+def test_without_one_direction_of_enough_curvature_all_eigenvalues_are_found():
+    vectors = np.linalg.qr(np.random.default_rng(10).normal(size=(60, 60)))[0]
+    for worst in (-1.0, 0.0, 0.1 * LEAST_BEND):
+        h = (vectors * np.append(np.ones(59), worst)) @ vectors.T
+        (made,) = find_curvature(h[None], np.ones((1, 60)))
+        least = max(abs(worst), LEAST_BEND * made.size)
+        assert_allclose(np.linalg.eigvalsh(dense(made, 60))[0], least, rtol=1e-6)
+
+
+def test_a_factor_tells_whether_all_eigenvalues_exceed_a_number():
+    h = np.diag([2.0, 3.0, 5.0])
+    assert exceeds(h, 1.9)
+    assert not exceeds(h, 2.1)
+    assert_array_equal(h, np.diag([2.0, 3.0, 5.0]))
+
+
+@pytest.mark.parametrize("worst", [np.nan, np.inf, -np.inf, 1e308, -1e160, 3.0 * MAX_CURVATURE])
+def test_no_number_makes_curvature_that_is_not_finite(worst):
+    for dim in (EXACT_VARIABLES, EXACT_VARIABLES + 1):
+        h = np.random.default_rng(11).normal(size=(1, dim, dim))
+        h[0, 0, 0] = worst
+        with np.errstate(all="ignore"):  # as the engine has it
+            (made,) = find_curvature(h, np.ones((1, dim)))
+        assert np.isfinite(dense(made, dim)).all()
+        assert np.abs(dense(made, dim)).max() <= 1.01 * MAX_CURVATURE
+
+
+def test_up_to_some_hundred_variables_it_is_that_of_few():
+    h = np.random.default_rng(12).normal(size=(1, 70, 70))
+    (made,) = find_curvature(h, np.ones((1, 70)))
+    assert_allclose(dense(made, 70), convexify(h)[0], atol=1e-4)
