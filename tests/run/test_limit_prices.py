@@ -192,6 +192,27 @@ def test_many_constraints_do_not_lengthen_the_end_of_a_run():
     assert len(result.limits) == 10_000
 
 
+def test_of_very_many_constraints_the_nearest_have_their_prices_and_others_cost_nothing():
+    """min x'x with 1 <= x1, and 1,500 limits that are far away: the first costs 2, by whichever place it has."""
+    far = np.linspace(-1.0, 1.0, 4500).reshape(1500, 3)
+    for place in (0, 700, 1500):
+        result = meco.minimize(
+            lambda x, place=place: (x @ x, np.insert(far @ x - 50.0, place, 1.0 - x[0])),
+            [(-5, 5)] * 3,
+            budget=150,
+            seed=1,
+        )
+        told = [limit.multiplier for limit in result.limits[:1501]]
+        assert_allclose(told.pop(place), 2.0, rtol=NEAR)
+        assert told == [0.0] * 1500
+
+
+def test_where_none_of_the_nearest_is_told_no_limit_is_said_to_cost_nothing():
+    rows = np.random.default_rng(1).normal(size=(1500, 3))
+    result = meco.minimize(lambda x: (x @ x, rows @ x - 10.0), [(-1, 1)] * 3, budget=10, seed=1)
+    assert {limit.multiplier for limit in result.limits} == {None}
+
+
 class Limits:
     """A constraint with the attributes of SciPy's NonlinearConstraint."""
 

@@ -141,3 +141,19 @@ def test_callbacks_do_not_make_a_run_quadratic():
     assert len(steps) > 190
     assert np.median(steps[-50:]) < 1.5 * np.median(steps[:50])
     assert len({column.__array_interface__["data"][0] for column in columns}) <= np.log2(2000) + 1
+
+
+@pytest.mark.parametrize("workers", [1, Workers(2, asynchronous=True)])
+def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch, workers):
+    made = []
+    plain = EvaluationsBuilder.make_columns
+    monkeypatch.setattr(EvaluationsBuilder, "make_columns", lambda *given: made.append(1) or plain(*given))
+    late = minimize(fails_now_and_then, BOX, budget=40, seed=1)
+    assert not made
+    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 4)
+    early = minimize(fails_now_and_then, BOX, budget=40, seed=1, workers=workers)
+    assert len(made) > 5
+    if workers == 1:
+        assert frozen(early) == frozen(late)
+    else:
+        assert early.evaluations.best.f == early.fun

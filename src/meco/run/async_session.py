@@ -20,6 +20,7 @@ from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry
 from meco.run.log.evaluations_builder import newest_numbers
+from meco.run.make_result import list_many_constraints
 from meco.run.session import Session
 
 RESUMED_NOTE = (
@@ -78,6 +79,7 @@ class AsyncSession(Session):
                         return
                     self._write_progress()
                     self._log_best()
+                    list_many_constraints(self.request, self.log)
                     if self._should_stop():
                         return
         except ConstraintsChanged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ NO_ANSWER = "there is no feasible answer"
 NOISY = "the values are noisy"
 SLACK_DEVIATIONS = 10.0  # of one noisy call by which a limit is surely not met
 SLACK_SHARE = 0.02  # of the values that a constraint had in the run, which it must be off its limit by, too
+MOST_PRICED = 1000  # constraints whose multipliers are looked for: those nearest to their limits
+SPREAD_NUMBERS, LEAST_SPREAD_POINTS = 3_000_000, 10  # values that tell how near, and points that they are of, at least
 DIRECTIONS = ("lower bound", "upper bound")
 
 
@@ -56,29 +59,52 @@ def price_limits(
         taken &= (every.x[:, request.integer] == best.x[request.integer]).all(axis=1)
     if not free.any():
         return PricedLimits(_leave_untold(names, kinds, "no variable can move"), False)
-    box = make_box(request)
-    at, u = box.to_unit(best.x), box.to_unit(every.x[taken])[:, free]
+    box, rows = make_box(request), np.flatnonzero(taken)
+    at, u = box.to_unit(best.x), box.to_unit(every.x[rows])[:, free]
     room = box.wall_distances(at)
-    y = np.concatenate([every.f[taken, None], every.g[taken], every.h[taken]], axis=1)
-    value = np.concatenate([[best.f], best.g, best.h])
+    near = find_nearest_limits(every.g, rows[np.argsort(((u - at[free]) ** 2).sum(axis=1), kind="stable")], best.g)
+    y = np.concatenate([every.f[rows, None], every.g[np.ix_(rows, near)], every.h[rows]], axis=1)
+    value = np.concatenate([[best.f], best.g[near], best.h])
     with np.errstate(all="ignore"):
-        found = _find_scaled_multipliers(u, y, at[free], value, n_ineq, room[:, free])
+        found = _find_scaled_multipliers(u, y, at[free], value, len(near), room[:, free])
     stationary = free.all() and all(reason == NOT_UNIQUE for reason in found.reasons.values())
     if deviations is not None:
+        few = deviations[np.concatenate([[0], 1 + near, np.arange(1 + n_ineq, len(deviations))])]
         with np.errstate(all="ignore"):
-            found = _blame_noise(found, u, y, at[free], best.g, deviations)
+            found = _blame_noise(found, u, y, at[free], best.g[near], few)
     limits = _find_limits(request, names, n_ineq)
-    prices = [
-        LimitPrice(name, kind, *_read_price(found, i, price, ONE_PERCENT * abs(limits.get(name, 0.0))))
-        for i, (name, kind, price) in enumerate(zip(names, kinds, found.constraints.tolist()))
-    ]
+    unseen = (None, None, found.reasons[0]) if _tells_no_constraint(found) else (0.0, 0.0, "")
+    prices = [*map(LimitPrice, names, kinds, *map(repeat, unseen))]
+    for k, i in enumerate([*near.tolist(), *range(n_ineq, len(names))]):
+        price, step = float(found.constraints[k]), ONE_PERCENT * abs(limits.get(names[i], 0.0))
+        prices[i] = LimitPrice(names[i], kinds[i], *_read_price(found, k, price, step))
     bounds = _price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free))
     return PricedLimits((*prices, *bounds), bool(stationary))
+
+
+def find_nearest_limits(g: np.ndarray, rows: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Which of the inequalities may be met at a point with values at [p]: all, or the MOST_PRICED nearest to it.
+
+    A constraint is as near as its value is small beside what it changes by among the points in g [n, p] that are
+    nearest to the point, of which `rows` [m] are the numbers, nearest first.
+    """
+    if at.size <= MOST_PRICED:
+        return np.arange(at.size)
+    values = g[rows[: max(LEAST_SPREAD_POINTS, SPREAD_NUMBERS // at.size)]]
+    width = np.max(values, axis=0) - np.min(values, axis=0)
+    slack = -at / np.where(width > 0.0, width, np.finfo(float).tiny)
+    return np.sort(np.argpartition(slack, MOST_PRICED)[:MOST_PRICED])
 
 
 def _leave_untold(names: Sequence[str], kinds: Sequence[str], reason: str) -> tuple[LimitPrice, ...]:
     """No price for any constraint, and one reason for all of them."""
     return tuple(LimitPrice(name, kind, None, None, reason) for name, kind in zip(names, kinds))
+
+
+def _tells_no_constraint(found: LimitMultipliers) -> bool:
+    """Whether there are constraints, and none has a multiplier that is told."""
+    count = len(found.constraints)
+    return count > 0 and all(k in found.reasons for k in range(count))
 
 
 def _find_limits(request: Request, names: Sequence[str], n_ineq: int) -> dict[str, float]:

@@ -34,6 +34,7 @@ from meco.run.noisy_answer import NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
+MOST_UNLISTED = 2_000_000  # values of constraints that a run leaves for its end
 TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
 
 
@@ -109,12 +110,25 @@ def list_evaluations(
 
     Linear equalities are known exactly: a point that keeps them to rounding comes before one within the tolerance.
     """
-    exact = None
-    if any(row.equal for row in request.linear_rows):
-        from meco.run.hard_constraints import exact_equalities
-
-        exact = exact_equalities(request, log, allowed[1])
+    exact = _find_exact_equalities(request, log, allowed)
     return log.to_evaluations(request.dim, request.known, *allowed, exact_eq=exact, by_arrival=by_arrival)
+
+
+def list_many_constraints(request: Request, log: EvaluationLog) -> None:
+    """Make the columns that list_evaluations() needs, where they are so many that the end of a run would be long."""
+    if log.unlisted_numbers > MOST_UNLISTED:
+        allowed, _, _ = _resolve_names(request, log)
+        exact = _find_exact_equalities(request, log, allowed)
+        log.find_builder(request.dim, request.known, *allowed, exact_eq=exact).make_columns(log.entries)
+
+
+def _find_exact_equalities(request: Request, log: EvaluationLog, allowed: tuple[Any, Any]) -> np.ndarray | None:
+    """The errors of equalities [q] that are known exactly; None without linear ones."""
+    if not any(row.equal for row in request.linear_rows):
+        return None
+    from meco.run.hard_constraints import exact_equalities
+
+    return exact_equalities(request, log, allowed[1])
 
 
 def _resolve_names(request: Request, log: EvaluationLog) -> tuple[tuple[Any, Any], np.ndarray | None, tuple[str, ...]]:
@@ -233,12 +247,13 @@ def constraint_values(names: Sequence[str], point: BestPoint, ineq_tol: Any, eq_
     Tolerances are a number or one for each; names must be as many as there are constraints.
     """
     g, h = point.g, point.h
-    rows = zip(
+    rows = map(
+        ConstraintValue,
         [*g.tolist(), *h.tolist()],
         [*np.maximum(g, 0.0).tolist(), *np.abs(h).tolist()],
         [limit for t, v in zip((ineq_tol, eq_tol), (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
     )
-    return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
+    return dict(zip(names, rows))
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -36,7 +36,8 @@ def note_unseen_noise(request: Request, every: Evaluations, x: np.ndarray) -> li
     good = np.flatnonzero(~every.failed & ~every.known)
     if request.noise is not None or len(good) < FEWEST_POINTS or len(np.unique(every.x[good], axis=0)) < len(good):
         return []
-    y = np.concatenate([every.f[good, None], every.g[good], every.h[good]], axis=1)[:, :MOST_FUNCTIONS]
+    y = np.concatenate([every.f[good, None], *(c[good, :MOST_FUNCTIONS] for c in (every.g, every.h))], axis=1)
+    y = y[:, :MOST_FUNCTIONS]
     box = make_box(request)
     return [NOTE] if looks_noisy(box.to_unit(every.x[good]), y, box.to_unit(x)) else []
 

@@ -20,7 +20,7 @@ from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
 from meco.run.log.recorded_answers import RecordedAnswers
-from meco.run.make_result import make_result
+from meco.run.make_result import list_many_constraints, make_result
 from meco.run.quick_calls import CallSeconds
 from meco.run.request import Request
 from meco.run.search import make_search
@@ -257,6 +257,7 @@ class Session:
         self._planned_when_complete = self.log.planned
         self._write_progress()
         self._log_best()
+        list_many_constraints(self.request, self.log)
         if self.log.unreplayed:  # what an interrupted run told is not told again
             return False
         return self._should_stop()

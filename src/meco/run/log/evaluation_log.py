@@ -324,6 +324,12 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
+    @property
+    def unlisted_numbers(self) -> int:
+        """How many values of constraints have no columns yet."""
+        made = 0 if self._builder is None else self._builder.column_count
+        return (len(self.entries) - made) * sum(self.counts)
+
     def to_evaluations(
         self,
         dim: int,
@@ -339,6 +345,20 @@ class EvaluationLog:
         The best keeps equalities within exact_eq [q], where it is given and some point does.
         Columns are made when first read, and kept for the next time with the same tolerances.
         """
+        builder = self.find_builder(dim, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival)
+        return builder.evaluations_of(self.entries)
+
+    def find_builder(
+        self,
+        dim: int,
+        known: PriorEvaluations | None,
+        ineq_tol: Any,
+        eq_tol: Any,
+        *,
+        exact_eq: np.ndarray | None = None,
+        by_arrival: bool = False,
+    ) -> EvaluationsBuilder:
+        """What makes the columns of to_evaluations(): that of the last time, if tolerances and order are the same."""
         builder, form = self._builder, (self.counts, by_arrival)
         if (
             builder is None
@@ -348,7 +368,7 @@ class EvaluationLog:
             builder = self._builder = EvaluationsBuilder(
                 dim, self.counts, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival
             )
-        return builder.evaluations_of(self.entries)
+        return builder
 
 
 def names_grow(log: EvaluationLog) -> bool:

@@ -59,23 +59,38 @@ class EvaluationsBuilder:
             self._append_rows(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
             self._update_best(0)
 
+    @property
+    def column_count(self) -> int:
+        """Answers of the log that have columns."""
+        return self.count - self.known_count - len(self._waiting)
+
     def evaluations_of(self, entries: dict[int, Any]) -> Evaluations:
         """Evaluations of all calls of a log, of which those that are new since the last time are appended here.
 
         A batch that is under way may have gaps.
         """
+        self._append_new(entries)
+        built = self.count - self.known_count
+        if len(entries) == built:
+            return self._evaluations()
+        return self._evaluations_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= built)])
+
+    def make_columns(self, entries: dict[int, Any]) -> None:
+        """Append the calls of a log that are new, up to a gap, and make their columns before one is read."""
+        self._append_new(entries)
+        self._make_columns(self.count)
+
+    def _append_new(self, entries: dict[int, Any]) -> None:
+        """Append the calls that are new since the last time: all of them as they came, or by number up to a gap."""
         built = self.count - self.known_count
         if self.by_arrival:
             self._append([entries[n] for n in newest_numbers(entries, len(entries) - built)])
-            return self._evaluations()
+            return
         fresh = []
         while built in entries:
             fresh.append(entries[built])
             built += 1
         self._append(fresh)
-        if len(entries) == built:
-            return self._evaluations()
-        return self._evaluations_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= built)])
 
     def _evaluations_beyond_gap(self, late: list[Any]) -> Evaluations:
         """Evaluations with calls beyond a gap, which are not appended here: what fills the gap comes before them."""
