@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, maybe_any, namespace, rows
+from meco.core.arrays import Array, maybe_any, namespace, rows, zeros_like
 from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import SAME_POINT_RADII, PointArchive, are_repeated, is_evaluated, is_near_evaluated, is_repeated
@@ -105,8 +105,7 @@ class ModelPoints:
 
     def _is_continuous(self, like: Array) -> Array:
         """Which runs have neither integers nor categories: [B], in the library of like [B]."""
-        xp = namespace(like)
-        every = xp.ones_like(like, dtype=xp.bool)
+        every = zeros_like(like) == 0.0
         if self.categories is not None:
             return ~every
         return every if self.lattice is None else every & ~self.lattice.some
