@@ -97,6 +97,8 @@ def stack_columns(items: Sequence[Array] | Array, like: Array) -> Array:
 def rows(x: Array, index: Array) -> Array:
     """Row index[b, k] of each run, copied: x [B, N, ...], index [B, K] -> [B, K, ...]. Indices are not checked."""
     runs, count = x.shape[0], x.shape[1]
+    if count == 1 == index.shape[1] and isinstance(x, np.ndarray):  # there is no choice
+        return x.copy()
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
         if index.shape[1] == 1:
             return x[:, (first := int(index[0, 0])) : first + 1].copy()
@@ -214,7 +216,7 @@ class Factored:
     @cached_property
     def inverse_diagonal(self) -> Array:
         """The diagonals of the inverses [B, m]."""
-        return namespace(self.matrix).linalg.diagonal(self.inverted)
+        return diagonals(self.inverted)
 
     def inverse_times(self, right: Array) -> Array:
         """The inverses times right [B, m, n]: [B, m, n]."""
@@ -259,6 +261,13 @@ def inverse(matrix: Array) -> Array:
         return namespace(matrix).linalg.inv(matrix)
     made = _LAPACK.inv(matrix)  # nan where a matrix is singular
     return made if known_all((first := made[..., 0, :]) == first) else np.linalg.inv(matrix)
+
+
+def diagonals(matrix: Array) -> Array:
+    """The diagonal of each matrix [..., m, m]: [..., m], in NumPy one memory with the matrix."""
+    if isinstance(matrix, np.ndarray):
+        return matrix.diagonal(axis1=-2, axis2=-1)
+    return namespace(matrix).linalg.diagonal(matrix)
 
 
 def add_to_diagonal(matrix: Array, values: Array, *, overwrite: bool = False) -> Array:

@@ -70,11 +70,11 @@ class ModelPoints:
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
         stale = stale | (continuous & is_evaluated(state.archive, x))
         stale = stale & (state.region.next_source == PointSource.STEP)
-        first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
-        state.region = state.region._replace(
-            next_source=first,
-            delta=xp.where(stale, given.controls.radius_shrinkage * state.region.delta, state.region.delta),
-        )
+        first = state.region.next_source
+        if maybe_any(stale | stuck):
+            first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, first))
+            shorter = xp.where(stale, given.controls.radius_shrinkage * state.region.delta, state.region.delta)
+            state.region = state.region._replace(next_source=first, delta=shorter)
         geometry, restart, extra = first == PointSource.GEOMETRY, first == PointSource.RESTART, batch - 1
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
