@@ -24,6 +24,8 @@ VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its
 _LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
 _CORE: Any = getattr(getattr(np, "_core", None), "multiarray", np)
 _count_nonzero: Any = _CORE.count_nonzero  # np.count_nonzero() without its search for an axis
+_maximum_over: Any = np.maximum.reduce
+_minimum_over: Any = np.minimum.reduce
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 NARROW_ROW = 32  # numbers of a row up to which a device picks numbers, not rows
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
@@ -330,14 +332,14 @@ def largest(x: Array, axis: int = -1, *, keepdims: bool = True) -> Array:
     nan where there is one. keepdims=False: the axis goes.
     """
     if isinstance(x, np.ndarray):
-        return np.maximum.reduce(x, axis, keepdims=keepdims)
+        return _maximum_over(x, axis, keepdims=keepdims)
     return namespace(x).max(x, axis=axis, keepdims=keepdims)
 
 
 def least(x: Array, axis: int = -1, *, keepdims: bool = True) -> Array:
     """The least entry along an axis, as largest()."""
     if isinstance(x, np.ndarray):
-        return np.minimum.reduce(x, axis, keepdims=keepdims)
+        return _minimum_over(x, axis, keepdims=keepdims)
     return namespace(x).min(x, axis=axis, keepdims=keepdims)
 
 

@@ -26,7 +26,7 @@ def _take_rows(value: T, count: int, index: np.ndarray) -> T:
             return value
         # take() is several times faster than an index in brackets, but turns memory of another order into C's
         some: Any = value.take(index, 0) if value.flags.c_contiguous else value[index]
-        return some  # type: ignore[no-any-return]
+        return some
     if isinstance(value, tuple):
         parts = [_take_rows(part, count, index) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
