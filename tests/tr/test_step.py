@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
-from meco.tr.step import Subproblem, margin_cost, merit, relaxed_limits, relaxed_step, scales
+from meco.tr.step import Subproblem, keep_margins, margin_cost, merit, relaxed_limits, relaxed_step, scales
 
 MARGIN = 0.1  # of constraints whose slopes have length one
 
@@ -67,14 +67,15 @@ def test_margins_cost_what_inequalities_hold_back_with():
 
 def test_the_relaxed_limits_by_hand():
     value, by = np.array([[0.4, -0.6, -0.8]]), np.array([[2.0, 2.0, 4.0]])
-    low, high = relaxed_limits(value, np.array([0.5]), 2, by, MARGIN * by)
+    low, high = relaxed_limits(value, np.array([0.5]), 2, by)
+    high = keep_margins(high, MARGIN * np.ones((1, 3)), 2)
     assert_allclose(low, [[-np.inf, -np.inf, -0.1]])
     assert_allclose(high, [[0.1 - MARGIN, -MARGIN, 0.1]])
 
 
 def test_a_violation_too_small_to_be_relaxed_is_answered_with_a_quarter_of_it_on_the_other_side():
     value, by = np.array([[4e-4, -4e-4]]), np.ones((1, 2))
-    _, high = relaxed_limits(value, np.array([0.5]), 2, by, 0.0 * by)
+    _, high = relaxed_limits(value, np.array([0.5]), 2, by)
     assert_allclose(high, [[-1e-4, 0.0]])
 
 

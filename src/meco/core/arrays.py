@@ -22,6 +22,10 @@ TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor ta
 LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
+_CORE: Any = getattr(getattr(np, "_core", None), "multiarray", np)
+_count_nonzero: Any = _CORE.count_nonzero  # np.count_nonzero() without its search for an axis
+_maximum_over: Any = np.maximum.reduce
+_minimum_over: Any = np.minimum.reduce
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 NARROW_ROW = 32  # numbers of a row up to which a device picks numbers, not rows
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
@@ -95,6 +99,8 @@ def stack_columns(items: Sequence[Array] | Array, like: Array) -> Array:
 def rows(x: Array, index: Array) -> Array:
     """Row index[b, k] of each run, copied: x [B, N, ...], index [B, K] -> [B, K, ...]. Indices are not checked."""
     runs, count = x.shape[0], x.shape[1]
+    if count == 1 == index.shape[1] and isinstance(x, np.ndarray):  # there is no choice
+        return x.copy()
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
         if index.shape[1] == 1:
             return x[:, (first := int(index[0, 0])) : first + 1].copy()
@@ -120,7 +126,7 @@ def nearest(distance: Array, count: int) -> Array:
     if isinstance(distance, np.ndarray):
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
-        return np.argpartition(distance, count - 1, axis=-1)[:, :count]
+        return distance.argpartition(count - 1, axis=-1)[:, :count]
     if hasattr(distance, "topk"):  # torch: selecting is several times faster than sorting
         return distance.topk(count, dim=-1, largest=False, sorted=False).indices
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
@@ -212,7 +218,7 @@ class Factored:
     @cached_property
     def inverse_diagonal(self) -> Array:
         """The diagonals of the inverses [B, m]."""
-        return namespace(self.matrix).linalg.diagonal(self.inverted)
+        return diagonals(self.inverted)
 
     def inverse_times(self, right: Array) -> Array:
         """The inverses times right [B, m, n]: [B, m, n]."""
@@ -239,6 +245,17 @@ def solve(matrix: Array, right: Array) -> Array:
     return made if known_all((first := made[:, 0]) == first) else np.linalg.solve(matrix, right)
 
 
+def eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues [B, m] and eigenvectors [B, m, m] of symmetric matrices [B, m, m] of finite numbers, in NumPy.
+
+    np.linalg.eigh() to the last bit; without its checks, as solve().
+    """
+    if _LAPACK is None:
+        return np.linalg.eigh(matrix)
+    values, vectors = _LAPACK.eigh_lo(matrix)  # nan where no eigenvalues are found
+    return (values, vectors) if known_all(values == values) else np.linalg.eigh(matrix)
+
+
 def inverse(matrix: Array) -> Array:
     """The inverse of each matrix [..., m, m]. A singular one raises in NumPy, and gives anything on a device.
 
@@ -250,6 +267,13 @@ def inverse(matrix: Array) -> Array:
         return namespace(matrix).linalg.inv(matrix)
     made = _LAPACK.inv(matrix)  # nan where a matrix is singular
     return made if known_all((first := made[..., 0, :]) == first) else np.linalg.inv(matrix)
+
+
+def diagonals(matrix: Array) -> Array:
+    """The diagonal of each matrix [..., m, m]: [..., m], in NumPy one memory with the matrix."""
+    if isinstance(matrix, np.ndarray):
+        return matrix.diagonal(axis1=-2, axis2=-1)
+    return namespace(matrix).linalg.diagonal(matrix)
 
 
 def add_to_diagonal(matrix: Array, values: Array, *, overwrite: bool = False) -> Array:
@@ -281,12 +305,12 @@ def _identities(runs: int, size: int, factor: float) -> np.ndarray:
 
 def maybe_any(mask: Array) -> bool:
     """Whether the mask may hold somewhere: exact in NumPy, always True on a device, where asking would wait."""
-    return bool(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else True
+    return _count_nonzero(mask) > 0 if isinstance(mask, np.ndarray) else True
 
 
 def known_all(mask: Array) -> bool:
     """Whether the mask is known to hold everywhere: exact in NumPy, always False on a device, where asking waits."""
-    return isinstance(mask, np.ndarray) and np.count_nonzero(mask) == mask.size
+    return isinstance(mask, np.ndarray) and _count_nonzero(mask) == mask.size
 
 
 def all_columns(mask: Array) -> Array:
@@ -294,25 +318,47 @@ def all_columns(mask: Array) -> Array:
     if not isinstance(mask, np.ndarray):
         return namespace(mask).all(mask, axis=-1)
     if not 0 < mask.shape[-1] <= FEW_COLUMNS:
-        return np.logical_and.reduce(mask, axis=-1)
+        return np.logical_and.reduce(mask, -1)
     every = mask[..., 0]
     for column in range(1, mask.shape[-1]):
         every = every & mask[..., column]
     return every
 
 
-def largest(x: Array) -> Array:
-    """The largest entry along the last axis, which stays: [..., n] -> [..., 1], n >= 1; nan where there is one."""
+def any_columns(mask: Array) -> Array:
+    """Whether the mask holds somewhere along the last axis, nowhere for n = 0: [..., n] -> [...]."""
+    return np.logical_or.reduce(mask, -1) if isinstance(mask, np.ndarray) else namespace(mask).any(mask, axis=-1)
+
+
+def largest(x: Array, axis: int = -1, *, keepdims: bool = True) -> Array:
+    """The largest entry along the last axis, or another, which stays: [..., n] -> [..., 1], n >= 1.
+
+    nan where there is one. keepdims=False: the axis goes.
+    """
     if isinstance(x, np.ndarray):
-        return np.maximum.reduce(x, axis=-1, keepdims=True)
-    return namespace(x).max(x, axis=-1, keepdims=True)
+        return _maximum_over(x, axis, keepdims=keepdims)
+    return namespace(x).max(x, axis=axis, keepdims=keepdims)
+
+
+def least(x: Array, axis: int = -1, *, keepdims: bool = True) -> Array:
+    """The least entry along an axis, as largest()."""
+    if isinstance(x, np.ndarray):
+        return _minimum_over(x, axis, keepdims=keepdims)
+    return namespace(x).min(x, axis=axis, keepdims=keepdims)
 
 
 def total(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
     """Sum over the last axis, or others: [..., n] -> [...]; 0 for n = 0. The order of summing is the library's."""
     if isinstance(x, np.ndarray):
-        return np.add.reduce(x, axis=axis)
+        return np.add.reduce(x, axis)
     return namespace(x).sum(x, axis=axis)
+
+
+def mean(x: Array) -> Array:
+    """Mean over the last axis, which stays: [..., n] -> [..., 1], n >= 1."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduce(x, -1, keepdims=True) / x.shape[-1]
+    return namespace(x).mean(x, axis=-1, keepdims=True)
 
 
 def norm(x: Array, axis: int | tuple[int, ...] = -1) -> Array:

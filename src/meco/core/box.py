@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, namespace, to_numpy
+from meco.core.arrays import Array, fused, known_all, namespace, to_numpy
 from meco.core.categories import Categories
 from meco.core.problem import round_half_away
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
@@ -135,7 +135,7 @@ class Box:
         if not isinstance(unit, np.ndarray):
             return unit
         low, high = (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
-        if not np.all((unit >= low) & (unit <= high) & np.isfinite(unit)):
+        if not known_all((unit >= low) & (unit <= high) & np.isfinite(unit)):
             unit = np.clip(np.where(np.isfinite(unit), unit, 0.5), low, high)
         return unit if self.repair is None else self.repair(unit[0])[None]
 

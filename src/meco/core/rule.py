@@ -87,6 +87,8 @@ def order(key: Key) -> Array:
 def best(key: Key) -> Array:
     """Index of the first best candidate of each run: [B]; 0 where all of a run are (inf, inf)."""
     if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= MAX_SORTED:
+        if key.minor.shape[-1] == 1:
+            return np.zeros(key.minor.shape[:-1], dtype=np.int64)
         return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
     xp = namespace(key.minor)
     leading = key.major == xp.min(key.major, axis=-1, keepdims=True)

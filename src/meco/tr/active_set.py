@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.core.arrays import add_to_diagonal, all_columns, largest, maybe_any, solve, total
+from meco.core.arrays import add_to_diagonal, all_columns, known_all, largest, maybe_any, solve, total
 from meco.tr.elastic_program import PENALTY, TOLERANCE, Program, multiply
 from meco.tr.run_subsets import take_runs
 
@@ -34,6 +34,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
     found_s, found_y, found, left = s.copy(), y.copy(), np.zeros(len(s), dtype=bool), np.arange(len(s))
     dim, u = s.shape[1], (GUESS_CURVATURE / PENALTY) * p.rho
     z, pull, most = multiply(p.matrix, s) + p.value, p.slope + multiply(p.hessian, s), p.price / u
+    p = p._replace(slope=(), value=())  # they are in pull and z from here on
     for _ in range(GUESSES):
         w = z + y / u
         end = np.minimum(np.maximum(w, p.low), p.high)
@@ -48,6 +49,8 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         crowded = np.count_nonzero(active) > dim  # else no run has more active rows than variables
         stop = done | (total(active) > dim) if crowded else done
         if maybe_any(stop):
+            if known_all(done) and len(done) == len(found):  # all of them at once, as one run is
+                return s, y, done
             here, go = left[done], ~stop
             found_s[here], found_y[here], found[here] = s[done], y[done], True
             if not maybe_any(go):

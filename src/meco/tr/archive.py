@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, all_columns, bounded, largest, maybe_any, namespace
+from meco.core.arrays import Array, all_columns, bounded, largest, least, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 from meco.device.kernels import MOST_VARIABLES, has_kernels
 
@@ -225,7 +225,7 @@ def distances_to_nearest(archive: PointArchive, x: Array, reach: Array) -> Array
 
         return distances_in_one_kernel(archive.x, x, reach)
     each = [xp.abs(archive.x - x[:, k, None, :]) / reach[:, None, :] for k in range(x.shape[1])]
-    return xp.stack([xp.min(xp.max(apart, axis=-1), axis=-1) for apart in each], axis=1)
+    return xp.concat([least(largest(apart, keepdims=False)) for apart in each], axis=1)
 
 
 def are_repeated(archive: PointArchive, x: Array) -> Array:
@@ -243,7 +243,7 @@ def is_evaluated(archive: PointArchive, x: Array) -> Array:
     if not isinstance(x, np.ndarray):
         xp = namespace(x)
         return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)
-    run, row = np.nonzero(archive.x[..., 0] == x[:, :1])  # few points have the very same first variable
+    run, row = (archive.x[..., 0] == x[:, :1]).nonzero()  # few points have the very same first variable
     found = np.zeros(len(x), dtype=bool)
     if run.size:
         found[run[all_columns(archive.x[run, row] == x[run])]] = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, eigen, namespace
 from meco.device.kernels import MOST_VARIABLES, has_kernels
 
 MAX_CURVATURE = 1e8  # curvature beyond this, in units of the region, is a broken model
@@ -32,9 +32,10 @@ def convexify(hessian: Array) -> Array:
     h = 0.5 * (hessian + hessian.mT)
     if not isinstance(h, np.ndarray):
         return convexify_by_products(h)
-    if not np.abs(h).max(initial=0.0) < OVERFLOWING_CURVATURE:  # nan too: an eigen-decomposition would not converge
+    most = np.maximum.reduce(np.abs(h), axis=None, initial=0.0)
+    if not most < OVERFLOWING_CURVATURE:  # nan too: an eigen-decomposition would not converge
         h = np.clip(np.nan_to_num(h), -OVERFLOWING_CURVATURE, OVERFLOWING_CURVATURE)
-    values, vectors = np.linalg.eigh(h)
+    values, vectors = eigen(h)
     return (vectors * np.minimum(np.abs(values), MAX_CURVATURE)[:, None, :]) @ vectors.mT
 
 

@@ -10,11 +10,12 @@ starts again near the best point.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, namespace, norm, to_numpy, zeros_like
+from meco.core.arrays import Array, asarray_like, at_least, namespace, norm, to_numpy, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -61,6 +62,8 @@ from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, PointSource, Region, shape_region
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
+
+CONTROLS_IN_ORDER = itemgetter(*ControlValues._fields)
 
 
 class TrustRegion(Engine):
@@ -180,12 +183,11 @@ class TrustRegion(Engine):
     def _controls_in_force(self) -> ControlValues:
         """The controls in force, [B or 1] each."""
         given = self.settings | {"theta": self.theta()}
-        return ControlValues(*(given[name] for name in ControlValues._fields))
+        return ControlValues(*CONTROLS_IN_ORDER(given))
 
     def default_theta(self) -> Array:
         """The relaxation where none is given: it falls with the budget, [1]."""
-        told = self.state.told_array
-        return 0.5 * namespace(told).clip(1.0 - told / self.task.budget, min=0.0)
+        return 0.5 * at_least(1.0 - self.state.told_array / self.task.budget, 0.0)
 
     def _share_in_force(self) -> Array:
         """The share of offspring in force: [B]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.core.arrays import Array, all_columns, largest, namespace, total
+from meco.core.arrays import Array, all_columns, any_columns, largest, least, maybe_any, namespace, total
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
@@ -128,19 +128,22 @@ def update_region(
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, controls)
     stepped, failed = source == PointSource.STEP, xp.isinf(merits[:, 0])
-    verdict = verdict.only(stepped & ~failed)
-    better = merits < made.merit[:, None]
-    rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the iteration is the next centre
-    verdict = verdict._replace(poor=verdict.poor & ~rescued)
+    judged = stepped & ~failed
+    verdict = verdict.only(judged)
+    if merits.shape[1] > 1:
+        better = merits < made.merit[:, None]
+        rescued = any_columns(better) & ~better[:, 0]  # another point of the iteration is the next centre
+        verdict = verdict._replace(poor=verdict.poor & ~rescued)
     shrunk = stepped & failed if kept is None else stepped & failed & ~kept  # else it might be asked for again
     delta = xp.where(shrunk, controls.radius_shrinkage * region.delta, region.delta)
-    most = max_radius / xp.min(region.width, axis=-1)
+    most = max_radius / least(region.width)[:, 0]
     delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, controls)
-    error = update_constraint_errors(region.error, y[:, 0, 1:], made, stepped & ~failed)
+    error = update_constraint_errors(region.error, y[:, 0, 1:], made, judged)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
     restart = source == PointSource.RESTART
-    weights = weights.reset(restart, made.restart_weights)
-    if infeasible is not None:
+    if maybe_any(restart):
+        weights = weights.reset(restart, made.restart_weights)
+    if infeasible is not None and maybe_any(infeasible | weights.restoring[:, 0]):
         restoring = restart & infeasible & ~made.blind
         weights = weights.restore(restoring, made.f_change, made.change, made.violation, made.delta)
         weights = weights.released(~infeasible)

@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from meco.core.arrays import Array, namespace, zeros_like
+from meco.core.arrays import Array, largest, least, maybe_any, namespace, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule
 
@@ -58,19 +58,19 @@ class Weights(NamedTuple):
 
     def decayed(self, dim: int, decay: Array) -> Weights:
         """The weights that the next step begins with, by a decay [B or 1] over dim steps; eq. (3), not below floors."""
-        xp = namespace(self.w)
-        return self.with_w(
-            xp.where(self.restoring, self.w, xp.maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
-        )
+        return self._changed(namespace(self.w).maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
 
     def raised(self, wanted: Array) -> Weights:
         """Weights of at least wanted [B, C], unless feasibility is being restored; floors stay."""
-        xp = namespace(wanted)
-        return self.with_w(xp.where(self.restoring, self.w, xp.maximum(self.w, wanted)))
+        return self._changed(namespace(wanted).maximum(self.w, wanted))
+
+    def _changed(self, w: Array) -> Weights:
+        """The same floors and tolerances with weights w [B, C], unless feasibility is being restored."""
+        return self.with_w(namespace(w).where(self.restoring, self.w, w) if maybe_any(self.restoring) else w)
 
     def with_w(self, w: Array) -> Weights:
         """The same floors and tolerances with weights w [B, C]."""
-        return self._replace(w=w)
+        return Weights(w, self.floor, self.tolerance, self.restoring)
 
     def update_floors(self, violated: Array, escalate: Array) -> Weights:
         """Weights after a step from a centre that violates constraints [B, C]; eq. (4).
@@ -78,9 +78,9 @@ class Weights(NamedTuple):
         Those to escalate [B, C] grow by WEIGHT_GROWTH if violated. Floors become the weights of violated ones, and
         decay for others.
         """
-        xp = namespace(violated)
-        w = xp.where(violated & escalate & ~self.restoring, WEIGHT_GROWTH * self.w, self.w)
-        return self._replace(w=w, floor=xp.where(violated & ~self.restoring, w, FLOOR_DECAY * self.floor))
+        xp, held = namespace(violated), violated & ~self.restoring
+        w = xp.where(held & escalate, WEIGHT_GROWTH * self.w, self.w)
+        return self._replace(w=w, floor=xp.where(held, w, FLOOR_DECAY * self.floor))
 
     def reset(self, where: Array, w: Array) -> Weights:
         """Weights w [B, C], floors of 0 and no restoration in the runs where [B] holds; others stay."""
@@ -101,7 +101,7 @@ class Weights(NamedTuple):
         xp = namespace(where)
         least = FLAT_CHANGE * delta[:, None] * violation
         asked = xp.where(violation > 0.0, s_f[:, None] / xp.maximum(s_c, least), 0.0)
-        weight = FEASIBILITY_PRICE * xp.max(asked, axis=-1, keepdims=True)
+        weight = FEASIBILITY_PRICE * largest(asked)
         wide = where[:, None] & (weight > 0.0)
         return self._replace(w=xp.where(wide, weight, self.w), restoring=self.restoring | wide)
 
@@ -124,9 +124,11 @@ def violated_at_all_points(c: Array, n_ineq: int, tolerance: Array) -> Array:
 
     An equality that changes sign among them is kept in between.
     """
-    xp = namespace(c)
-    above, below = xp.min(c, axis=1) > tolerance, xp.max(c, axis=1) < -tolerance
-    return xp.concat([above[:, :n_ineq], (above | below)[:, n_ineq:]], axis=1)
+    above = least(c, 1, keepdims=False) > tolerance
+    if c.shape[-1] == n_ineq:
+        return above
+    below = largest(c, 1, keepdims=False) < -tolerance
+    return namespace(c).concat([above[:, :n_ineq], (above | below)[:, n_ineq:]], axis=1)
 
 
 def beyond_tolerance(c: Array, tolerance: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from meco.core.arrays import (
     Array,
     all_columns,
     asarray_like,
-    bounded,
+    at_least,
     known_all,
     largest,
     maybe_any,
@@ -19,6 +18,7 @@ from meco.core.arrays import (
     nearest,
     rows,
     total,
+    zeros_like,
 )
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import best
@@ -87,7 +87,7 @@ def fit_models(
     u, values, there = nearest_points(archive, centre, value, points, width)
     y = values - value[:, None, :]
     square = total(u * u)
-    spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
+    spread = xp.sqrt(total(square) / at_least(there, 1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
     unit = spread[:, None] * width
     known, moved = region.models, centre - region.centre
@@ -107,7 +107,7 @@ def fit_models(
     models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
         models = models.cleared(~finite)
-    farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
+    farthest, span = xp.sqrt(largest(square)[:, 0]), largest(xp.abs(y), 1, keepdims=False)
     unmet = violated_at_all_points(values[:, :, 1:], archive.n_ineq, region.weights.tolerance)
     local = LocalFit(value, fit, spread, farthest, span, unmet, blind, few)
     return region._replace(centre=centre, models=models), local
@@ -126,7 +126,7 @@ def nearest_points(
     near = nearest(xp.where(archive.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
     u, values = (rows(archive.x, near) - centre[:, None, :]) / width[:, None, :], rows(archive.y, near)
     if not some_failed:
-        return u, values, xp.full_like(u[:, 0, 0], near.shape[1])
+        return u, values, zeros_like(u[:, 0, 0]) + near.shape[1]
     there = ~rows(archive.failed, near)
     wide = there[..., None]
     return xp.where(wide, u, 0.0), xp.where(wide, values, value[:, None, :]), total(xp.astype(there, u.dtype))

@@ -54,9 +54,11 @@ def repeat_calls(task: Task, state: TrState, x: Array, source: Array, before: Re
     In the last calls no step is made any more: multipliers and weights of state.region stay as they were before, so
     that both points are chosen by the same ones.
     """
+    if task.noisy is False:
+        return x, source
     noise, budget = state.noise, task.budget
     due = noise.due & (budget >= FEWEST_CALLS)
-    if task.noisy is False or not maybe_any(due | noise.noisy):
+    if not maybe_any(due | noise.noisy):
         return x, source
     calls = final_calls(budget)
     made = state.told - (budget - calls)  # of the last calls

@@ -72,7 +72,7 @@ def solve_program(
     if isinstance(slope, np.ndarray):
         known = s, y
         s, y, found = find_active_sets(program, *known)
-        for b in np.flatnonzero(~found):
+        for b in (~found).nonzero()[0]:
             s[b], y[b] = _solve_one(Program(*(part[b] for part in program)), known[0][b], known[1][b], solves)
     else:
         s, _, y, _ = _solve_lockstep(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))

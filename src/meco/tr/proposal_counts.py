@@ -47,7 +47,7 @@ def has_feasible(counts: Array) -> Array:
     """Whether some point was feasible, of counts [B, 32]: [B]."""
     xp = namespace(counts)
     each = xp.reshape(counts, (counts.shape[0], COUNT_CASES // 4, 2, 2))  # of source and gained; feasible; failed
-    return xp.sum(each[:, :, 1, :], axis=(1, 2)) > 0.0
+    return total(each[:, :, 1, :], (1, 2)) > 0.0
 
 
 def sum_counts(counts: Array) -> ProposalCounts:

@@ -30,6 +30,7 @@ from meco.core.arrays import (
     Factored,
     add_to_diagonal,
     bounded,
+    diagonals,
     namespace,
     norm,
     total,
@@ -107,7 +108,7 @@ class Quadratic(NamedTuple):
 
     def second_derivatives(self) -> Array:
         """Second derivatives along each variable: [B, F, D]."""
-        return namespace(self.hessian).linalg.diagonal(self.hessian)
+        return diagonals(self.hessian)
 
     def hessian_norms(self) -> Array:
         """Frobenius norms of the Hessians: [B, F]."""

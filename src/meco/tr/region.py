@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, bounded, largest, maybe_any, namespace, norm, safe_divisor
+from meco.core.arrays import Array, bounded, largest, least, maybe_any, mean, namespace, norm, safe_divisor
 from meco.tr.controls import ControlValues
 from meco.tr.merit import Weights
 from meco.tr.point_models import Models
@@ -64,7 +64,7 @@ class StepVerdict(NamedTuple):
 
     def only(self, which: Array) -> StepVerdict:
         """The verdict in the runs of which [B] holds; nothing for the others."""
-        return StepVerdict(*(part & which for part in self))
+        return StepVerdict(self.good & which, self.poor & which, self.limited & which)
 
 
 def judge_step(
@@ -105,7 +105,8 @@ def update_radius(
     delta = xp.where(verdict.good & (size > BORDER_SHARE), wider, delta)
     geometry = verdict.poor & (farthest > controls.far_radii * delta * math.sqrt(dim))
     delta = xp.where((verdict.poor | verdict.limited) & ~geometry, controls.radius_shrinkage * delta, delta)
-    source = xp.where(geometry, PointSource.GEOMETRY, xp.full_like(geometry, PointSource.STEP, dtype=xp.int64))
+    source = PointSource.STEP + xp.zeros(delta.shape, dtype=xp.int64, device=delta.device)
+    source = xp.where(geometry, PointSource.GEOMETRY, source)
     source = xp.where(delta < min_radius, PointSource.RESTART, source)
     return delta, source
 
@@ -122,10 +123,10 @@ def shape_region(region: Region, first: Array, rate: Array) -> Array:
     models = region.models.rescaled(region.reach)
     bend = xp.abs(models.second_derivatives())  # [B, F, D]
     change = norm(models.gradient) + models.hessian_norms()
-    bend = xp.max(bend / safe_divisor(change)[..., None], axis=1)  # [B, D]
+    bend = largest(bend / safe_divisor(change)[..., None], 1, keepdims=False)  # [B, D]
     bend = xp.maximum(bend, LEAST_BEND * largest(bend))
-    known = xp.min(bend, axis=-1, keepdims=True) > 0.0
+    known = least(bend) > 0.0
     bend = xp.log(xp.where(known, bend, 1.0))
-    turn = bounded(0.5 * rate[:, None] * (xp.mean(bend, axis=-1, keepdims=True) - bend), -math.log(2.0), math.log(2.0))
+    turn = bounded(0.5 * rate[:, None] * (mean(bend) - bend), -math.log(2.0), math.log(2.0))
     share = bounded(region.width / first * xp.exp(turn), 1.0 / MAX_STRETCH, MAX_STRETCH)
     return first * share

@@ -22,10 +22,11 @@ def take_runs(value: T, runs: np.ndarray) -> T:
 def _take_rows(value: T, count: int, index: np.ndarray) -> T:
     """take_runs() by their numbers, index [b], of count runs."""
     if isinstance(value, np.ndarray):
-        if value.ndim == 0 or value.shape[0] != count:
+        if value.ndim == 0 or len(value) != count:
             return value
         # take() is several times faster than an index in brackets, but turns memory of another order into C's
-        return cast(T, value.take(index, axis=0) if value.flags.c_contiguous else value[index])
+        some: Any = value.take(index, 0) if value.flags.c_contiguous else value[index]
+        return some
     if isinstance(value, tuple):
         parts = [_take_rows(part, count, index) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

@@ -101,10 +101,10 @@ def scales(sub: Subproblem) -> Scales:
     return Scales(xp.where(f > 0.0, f, 1.0), xp.where(c > 0.0, c, 1.0))  # a function that is 0 all around has no unit
 
 
-def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: Array) -> tuple[Array, Array]:
+def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
     """Lowest and highest values [B, C] that constraints may come to, eq. (1), in units of their changes by [B, C].
 
-    value [B, C] are those at the centre, margin [B, C] what a step keeps off each, theta [B] the share that may stay.
+    value [B, C] are those at the centre, theta [B] the share that may stay. Margins are not in them yet.
     """
     xp = namespace(value)
     size = xp.abs(value) / by
@@ -112,8 +112,15 @@ def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: A
     # aimed at the limit itself, a point lies on either side of it by rounding, and never on the right one of several
     beyond = xp.where(size > LEAST_RELAXED, 0.0, OVERSHOOT * size)
     g, h = (left - beyond)[:, :n_ineq], left[:, n_ineq:]
-    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - margin[:, :n_ineq] / by[:, :n_ineq]
+    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0)
     return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+
+
+def keep_margins(high: Array, margin: Array, n_ineq: int) -> Array:
+    """Highest values [B, C] less the margins [B, C] of the inequalities, in the same units."""
+    if high.shape[1] == n_ineq:
+        return high - margin
+    return namespace(high).concat([high[:, :n_ineq] - margin[:, :n_ineq], high[:, n_ineq:]], axis=1)
 
 
 def margin_cost(multipliers: Array, margin: Array, n_ineq: int) -> Array:
@@ -173,13 +180,13 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
     """
     xp, by, large = namespace(theta), scales(sub), isinstance(sub.models, PointModels)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
-    s, value, margin = zeros_like(sub.low), sub.value, sub.margin
-    slopes, bent, before = sub.models.gradient, None, multipliers
+    s, value, slopes, bent, before = zeros_like(sub.low), sub.value, sub.models.gradient, None, multipliers
+    (low, most), margin = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c), sub.margin
     for number in range(LINEARISATIONS):
         if number > 0:  # errors grow with the step: one that is short needs less of a margin
             size = bounded(MARGIN_REACH * largest(xp.abs(s)), 0.0, 1.0)
             margin = sub.margin * size
-        low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c, margin)
+        high = keep_margins(most, margin / by.c, sub.n_ineq)
         lines, length = _linearise_rows(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
         if bent is None or not (large or known_all(multipliers == before)):  # else the Lagrangian is the same
@@ -189,7 +196,8 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
             else:
                 bent = _bend(sub.models, factors, bent, multipliers == before)
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
-        known = xp.where(unit > 0.0, multipliers / xp.where(unit > 0.0, unit, 1.0), 0.0)  # it may underflow
+        usable = unit > 0.0  # it may underflow
+        known = xp.where(usable, multipliers / xp.where(usable, unit, 1.0), 0.0)
         known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
         d, dual = (solve_large_program if large else solve_program)(
             bent, slope, lines, sub.low - s, sub.high - s, known

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, maybe_any, namespace, rows
+from meco.core.arrays import Array, maybe_any, namespace, rows, zeros_like
 from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import SAME_POINT_RADII, PointArchive, are_repeated, is_evaluated, is_near_evaluated, is_repeated
@@ -70,11 +70,11 @@ class ModelPoints:
             stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
         stale = stale | (continuous & is_evaluated(state.archive, x))
         stale = stale & (state.region.next_source == PointSource.STEP)
-        first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, state.region.next_source))
-        state.region = state.region._replace(
-            next_source=first,
-            delta=xp.where(stale, given.controls.radius_shrinkage * state.region.delta, state.region.delta),
-        )
+        first = state.region.next_source
+        if maybe_any(stale | stuck):
+            first = xp.where(stuck, PointSource.RESTART, xp.where(stale, PointSource.GEOMETRY, first))
+            shorter = xp.where(stale, given.controls.radius_shrinkage * state.region.delta, state.region.delta)
+            state.region = state.region._replace(next_source=first, delta=shorter)
         geometry, restart, extra = first == PointSource.GEOMETRY, first == PointSource.RESTART, batch - 1
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
@@ -105,8 +105,7 @@ class ModelPoints:
 
     def _is_continuous(self, like: Array) -> Array:
         """Which runs have neither integers nor categories: [B], in the library of like [B]."""
-        xp = namespace(like)
-        every = xp.ones_like(like, dtype=xp.bool)
+        every = zeros_like(like) == 0.0
         if self.categories is not None:
             return ~every
         return every if self.lattice is None else every & ~self.lattice.some
