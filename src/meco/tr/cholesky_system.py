@@ -18,6 +18,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Factored, inverse, total
 
+LEAST_FACTORED = 250  # rows of systems that are factored: LU of smaller ones takes less time than the blocks' calls
 BLOCK = 32  # rows of a block: fewer take more calls, more take longer to invert
 
 

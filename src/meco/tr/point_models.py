@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, norm, total
-from meco.tr.cholesky_system import CholeskyFactored
+from meco.core.arrays import Array, Factored, norm, total
+from meco.tr.cholesky_system import LEAST_FACTORED, CholeskyFactored
 from meco.tr.critical import CriticalFunctions
 from meco.tr.quadratic import Fit, Quadratic, fit_weights
 
@@ -174,7 +174,8 @@ def fit_points(
         bent = u @ prior.hessian[:, 0]
         bent *= u
         p = 0.5 * total(bent)[..., None] + u @ prior.gradient.mT
-    fit = fit_weights(u, y, p, tau, levels, eta, CholeskyFactored)
+    kind = CholeskyFactored if u.shape[1] >= LEAST_FACTORED else Factored
+    fit = fit_weights(u, y, p, tau, levels, eta, kind)
     wt = fit.w.mT
     gradient = tau[:, None, None] * (wt @ u)
     hessian = prior.hessian
