@@ -1,6 +1,6 @@
 """Complete runs of TR or TR-ES per second on an accelerator, iterations replayed as CUDA graphs or made one by one.
 
-    python benchmarks/device_iterations.py [--method TR-ES] [--dim 10] [--runs 16384] [--most 300] [--plain] [--profile]
+    python benchmarks/device_iterations.py [--method TR-ES] [--dim 10] [--runs 16384] [--most 300] [--fused] [--profile]
 
 Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first iterations, which record, are left out.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import nullcontext
 
+from meco.core.arrays import fusing
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -19,7 +21,7 @@ from meco.problems.generated import make_batch
 from meco.tr.engine import TrustRegion
 
 PROBLEMS = 256  # different ones; the others repeat them with other random numbers
-WARM_UP = 33  # iterations before the clock starts
+WARM_UP = 13, 2  # iterations before the clock starts, and how many more for each variable: two check models
 
 
 def start_search(method: str, dim: int, runs: int, device: str, replayed: bool) -> Loop:
@@ -37,19 +39,28 @@ def advance(loop: Loop, iterations: int) -> None:
 
 
 def main() -> None:
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--method", choices=("TR", "TR-ES"), default="TR-ES")
     parser.add_argument("--most", type=int, help="iterations on the clock, at most: later ones have more points")
     parser.add_argument("--dim", type=int, default=10)
     parser.add_argument("--runs", type=int, default=16384)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--fused", action="store_true", help="iterations are compiled as a whole, which takes minutes")
     parser.add_argument("--plain", action="store_true", help="no recording")
     parser.add_argument("--profile", action="store_true", help="where the time of five plain iterations goes")
     args = parser.parse_args()
-    loop = start_search(args.method, args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
-    advance(loop, WARM_UP)
+    with fusing() if args.fused else nullcontext():
+        measure(args)
+
+
+def measure(args: argparse.Namespace) -> None:
+    """Time the iterations of a search, or tell where their time goes."""
+    import torch
+
+    loop = start_search(
+        args.method, args.dim, args.runs, args.device, replayed=args.fused or not (args.plain or args.profile)
+    )
+    advance(loop, WARM_UP[0] + WARM_UP[1] * args.dim)
     torch.cuda.synchronize()
     if args.profile:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:

@@ -65,8 +65,9 @@ class Capture(TorchDispatchMode):
             raise RuntimeError("a recording cannot wait for the device")
         kwargs = kwargs or {}
         aliases = [a.alias_info for a in operation._schema.arguments]
-        for tensor, alias in zip(args, aliases):
-            if alias is not None and alias.is_write and tensor.untyped_storage().data_ptr() not in self.own:
+        changed = [arg for arg, alias in zip(args, aliases) if alias is not None and alias.is_write]
+        for tensor in [each for arg in changed for each in (arg if isinstance(arg, (tuple, list)) else [arg])]:
+            if tensor.untyped_storage().data_ptr() not in self.own:
                 self.before.setdefault(id(tensor), (tensor, tensor.clone()))
         made = operation(*args, **kwargs)
         if any(alias is not None and not alias.is_write for alias in aliases):

@@ -1,5 +1,6 @@
 """A search whose iterations are replayed is the search that is written down, bit for bit."""
 
+import gc
 import subprocess
 import sys
 from contextlib import contextmanager, nullcontext
@@ -431,3 +432,10 @@ def test_compiled_formulas_replayed_on_a_gpu_give_the_search_as_written(build):
 def test_a_model_search_replayed_on_a_gpu_is_the_search_as_written(build):
     names = ["C01", "C01", "C02"]
     assert_same(searched(build, 60, "cuda", names), from_buffers(build, 60, "cuda", names))
+
+
+def test_nothing_is_collected_while_a_graph_is_captured():
+    """An older graph that is freed meanwhile would end the capture with an error."""
+    with graphs._no_garbage_collected():
+        assert not gc.isenabled()
+    assert gc.isenabled()

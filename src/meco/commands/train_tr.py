@@ -22,7 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco train-tr`."""
     add_common_options(parser, ProfileConfig)
     parser.add_argument("--ablations", action="store_true", help="also train without parts, with the first seed")
-    parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=1,
+        help="number of processes (default: 1); with more and a device eight others wait for that",
+    )
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")
 
 

@@ -486,6 +486,11 @@ def fusing(*, on: bool = True) -> Iterator[None]:
         _FusingMode.on = before
 
 
+def is_fusing() -> bool:
+    """Whether fused formulas are compiled now."""
+    return _FusingMode.on
+
+
 def _compile(formula: Callable[..., Any]) -> Callable[..., Any]:
     """The formula as one kernel; a new shape makes another, up to VARIANTS of them, a limit set for all of torch."""
     torch = load_extra("torch", "train", "compiling formulas")

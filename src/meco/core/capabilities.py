@@ -125,3 +125,4 @@ class Replay(NamedTuple):
     preallocate: Callable[[], None] = lambda: None  # makes room, so that no shape changes in the next iteration
     after: Callable[[int], None] = lambda points: None  # what follows on the host, such as a policy's decision
     transient: tuple[str, ...] = ()  # attributes of the parts that every ask leaves for its tell alone
+    fusible: bool = False  # whether fusing() compiles whole iterations, and not formulas of theirs alone

@@ -5,17 +5,21 @@ engine or an evaluator keeps lies in a buffer: an iteration reads the buffers an
 them. An array that is needed after the next iteration has to be copied. Values derived from arrays and cached (the
 violations of an Evaluation) are dropped before every iteration and derived again in it.
 
+With fusing() an iteration that torch can compile as a whole (fused_iterations.py) is compiled before it is recorded.
+
 What the host alone knows (counts, whether models are checked) cannot be recorded: iterations with different keys have
 graphs of their own, and the host advances its counters at every replay.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from meco.core.arrays import fusing, is_fusing
 from meco.core.memory import container_parts, replace_parts
 from meco.errors import load_extra
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from meco.core.capabilities import Replay
     from meco.core.evaluator import Evaluator
 
+MANY_NUMBERS = 1 << 22  # of a tensor, from which a copy by itself is as fast as one of many
 Change = Callable[[Any], Any]
 T = TypeVar("T")
 
@@ -46,7 +51,7 @@ def capture_graph(graph: Any, device: Any) -> Iterator[None]:
     """
     torch: Any = load_extra("torch", "train", "computing on a device")
     torch.cuda.synchronize(device)
-    with torch.cuda.stream(torch.cuda.Stream(device)):
+    with torch.cuda.stream(torch.cuda.Stream(device)), _no_garbage_collected():
         graph.capture_begin()
         try:
             yield
@@ -55,6 +60,18 @@ def capture_graph(graph: Any, device: Any) -> Iterator[None]:
                 graph.capture_end()
             raise
         graph.capture_end()
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """Put Python's collector off: freeing what an older search recorded would end a capture with an error."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,7 @@ class GraphReplay:
         self.torch: Any = load_extra("torch", "train", "computing on a device")
         self.buffers: list[Any] = []
         self.recorded: dict[Hashable, RecordedWork[None]] = {}
+        self.compiled: dict[Hashable, Callable[[], None]] = {}
         self.enabled = draws_on_device(replay.engine.task.rng) and evaluator.source.recordable
         if self.enabled:
             self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
@@ -118,11 +136,15 @@ class GraphReplay:
         replay.preallocate()
         if self._refresh_buffers():
             return False
-        if key in self.recorded:
+        if key in self.recorded or key in self.compiled:
             replay.advance_counters()
             evaluator.count_evaluations(replay.batch_size)
-        else:
-            self.recorded[key] = self._record_iteration()
+        elif is_fusing() and replay.fusible:
+            self.compiled[key] = self._compile_iteration()
+            self.compiled[key]()  # kernels are loaded, and the fastest of some chosen, by one that is not recorded
+            return True
+        if key not in self.recorded:
+            self.recorded[key] = self._record_iteration(self.compiled.get(key, self._iterate_in_buffers))
         self.recorded[key].replay()
         return True
 
@@ -136,27 +158,58 @@ class GraphReplay:
         changed = [(t.shape, t.dtype) for t in tensors] != [(b.shape, b.dtype) for b in self.buffers]
         if changed:
             self.recorded.clear()
+            self.compiled.clear()
             self.buffers = [t.clone(memory_format=self.torch.contiguous_format) for t in tensors]
         else:
             self._fill_buffers(tensors)
-        self._attach_buffers()
+        if changed or any(tensor is not buffer for tensor, buffer in zip(tensors, self.buffers)):
+            self._attach_buffers()
         return changed
 
     def _fill_buffers(self, tensors: Sequence[Any]) -> None:
         """Copy tensors into the buffers, one for each in their order, without waiting for the device."""
+        alike: dict[Any, tuple[list[Any], list[Any]]] = {}  # one kernel copies many of one type
         for buffer, tensor in zip(self.buffers, tensors):
-            if tensor is not buffer:
+            if tensor is buffer:
+                continue
+            if tensor.is_contiguous() and tensor.numel() < MANY_NUMBERS:
+                for found, each in zip(alike.setdefault(buffer.dtype, ([], [])), (buffer, tensor)):
+                    found.append(each)
+            else:
                 buffer.copy_(tensor)
+        for to, of in alike.values():
+            self.torch._foreach_copy_(to, of)
 
     def _attach_buffers(self) -> None:
         """Let engine and evaluator keep the buffers in place of their tensors."""
         buffers = iter(self.buffers)
         self._map_tensors(lambda _: next(buffers))
 
-    def _record_iteration(self) -> RecordedWork[None]:
-        """Record an iteration: engine and evaluator count it, the device makes it at the first replay."""
+    def _compile_iteration(self) -> Callable[[], None]:
+        """An iteration that torch compiles as a whole; engine and evaluator count it, the device does nothing yet."""
+        from meco.device.fused_iterations import compile_iteration  # needs torch
+
+        (generator,) = self._replay.engine.task.rng.generators  # type: ignore[attr-defined]
+        with fusing(on=False):  # formulas are parts of it
+            found = compile_iteration(self._iterate_from, self.buffers, generator)
+        self._attach_buffers()
+        return found
+
+    def _iterate_from(self, tensors: Sequence[Any]) -> list[Any]:
+        """An iteration on tensors in the place of the buffers; what it made of each."""
+        given, made = iter(tensors), list[Any]()
+        self._map_tensors(lambda _: next(given))
+        self._iterate()
+        self._map_tensors(made.append)
+        return made
+
+    def _record_iteration(self, work: Callable[[], None]) -> RecordedWork[None]:
+        """Record an iteration, made by work(), which leaves the buffers as they are after it; the device has not begun.
+
+        One that is written down is counted by engine and evaluator.
+        """
         rng: Any = self._replay.engine.task.rng
-        found = record_work(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
+        found = record_work(work, rng.device, getattr(rng, "generators", ()))
         self._attach_buffers()
         return found
 
@@ -197,7 +250,7 @@ class GraphReplay:
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
-        inner = container_parts(value)
+        inner = None if isinstance(value, (int, float, str, type(None))) else container_parts(value)
         if inner is None or _is_mutable_dataclass(value):
             return value
         mapped = {name: self._map_value(part, change) for name, part in inner.items()}

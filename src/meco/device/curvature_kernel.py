@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
+from meco.device.operators import operator
 from meco.device.tiles import constants_on
 
 
@@ -51,11 +52,20 @@ def convexify_in_one_kernel(
 
     schedule and most are SCHEDULE and MAX_CURVATURE there.
     """
+    return _convexify(hessian, [number for step in schedule for number in step], most)
+
+
+@operator(
+    "(Tensor hessian, float[] factors, float most) -> Tensor",
+    lambda hessian, factors, most: hessian.new_empty(hessian.shape),
+)
+def _convexify(hessian: torch.Tensor, factors: Sequence[float], most: float) -> torch.Tensor:
+    """|H| by polynomials with these factors, three for each step."""
     runs, dim = hessian.shape[:2]
     given = hessian.contiguous()
     made, block = torch.empty_like(given), max(16, triton.next_power_of_2(dim))
-    factors = constants_on(tuple(number for step in schedule for number in step), hessian)
+    numbers, steps = constants_on(tuple(factors), hessian), len(factors) // 3
     _curvature_kernel[(runs,)](
-        given, factors, made, dim, len(schedule), most=most, block=block, num_warps=1 if block == 16 else 4
+        given, numbers, made, dim, steps, most=most, block=block, num_warps=1 if block == 16 else 4
     )
     return made

@@ -18,6 +18,7 @@ import torch
 import triton
 import triton.language as tl
 
+from meco.device.operators import operator
 from meco.device.tiles import constants_on
 
 BLOCK = 16
@@ -240,6 +241,18 @@ def _diagonal_kernel(l_at, x_at, made_at, count, blocks, block: tl.constexpr):
     tl.store(made_at + run * count + column * block + i, total, mask=column * block + i < count)
 
 
+def _empty_fit(u: torch.Tensor, y: torch.Tensor, *others: object) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Memory for weights [B, m, F], what is kept [B, F] and factors of whole blocks."""
+    runs, size = u.shape[0], -(-u.shape[1] // BLOCK) * BLOCK
+    shapes = y.shape, (runs, y.shape[-1]), (runs, size, size)
+    return tuple(u.new_empty(shape, dtype=torch.float64) for shape in shapes)
+
+
+@operator(
+    "(Tensor u, Tensor y, Tensor p, Tensor tau, Tensor smooth, float[] rough, Tensor eta, float likely, int warps=1, "
+    "int stages=1) -> (Tensor, Tensor, Tensor)",
+    lambda u, y, *others, **launch: _empty_fit(u, y),
+)
 def fit_weights_in_one_kernel(
     u: torch.Tensor, y: torch.Tensor, p: torch.Tensor, tau: torch.Tensor, smooth: torch.Tensor,
     rough: Sequence[float], eta: torch.Tensor, likely: float, warps: int = 1, stages: int = 1,
@@ -252,9 +265,8 @@ def fit_weights_in_one_kernel(
     (runs, count, dim), functions = u.shape, y.shape[-1]
     u, y, p, eta, tau, smooth = (part.to(torch.float64).contiguous() for part in (u, y, p, eta, tau, smooth))
     blocks, many = -(-count // BLOCK), 16 if functions > 8 else 8
-    factors = u.new_empty(runs, blocks * BLOCK, blocks * BLOCK)
+    w, kept, factors = _empty_fit(u, y)
     rest, own = u.new_empty(runs, blocks * BLOCK, many), u.new_empty(runs, blocks * BLOCK, many)
-    w, kept = torch.empty_like(y), u.new_empty(runs, functions)
     levels = constants_on(tuple(rough), u) if rough else u.new_empty(0)
     _weights_kernel[(runs,)](
         u, y, p, tau, smooth, levels, eta, factors, rest, own, w, kept,
@@ -265,6 +277,10 @@ def fit_weights_in_one_kernel(
     return w, kept, factors
 
 
+@operator(
+    "(Tensor u, Tensor v, Tensor tau, Tensor factors, int warps=1, int stages=1) -> Tensor",
+    lambda u, v, *others, **launch: u.new_empty(u.shape[0], v.shape[1]),
+)
 def variance_in_one_kernel(
     u: torch.Tensor, v: torch.Tensor, tau: torch.Tensor, factors: torch.Tensor, warps: int = 1, stages: int = 1
 ) -> torch.Tensor:
@@ -281,6 +297,7 @@ def variance_in_one_kernel(
     return made
 
 
+@operator("(Tensor factors, int count) -> Tensor", lambda factors, count: factors.new_empty(factors.shape[0], count))
 def inverse_diagonal_in_one_kernel(factors: torch.Tensor, count: int) -> torch.Tensor:
     """Diagonals of K^-1 [B, m] for so many points, with the factors that fit_weights_in_one_kernel() left."""
     blocks = factors.shape[1] // BLOCK

@@ -12,6 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
+from meco.device.operators import operator
+
 BLOCK = 16  # points that are multiplied in one go
 
 
@@ -63,11 +65,20 @@ def _update_kernel(
     tl.store(place, hessian * kept + bent, mask=(d < dim)[:, None] & (d < dim)[None, :])
 
 
+def _empty(like: torch.Tensor) -> torch.Tensor:
+    """Memory for as many float64 numbers, row after row."""
+    return like.new_empty(like.shape, dtype=torch.float64)
+
+
 def _width(dim: int) -> int:
     """Columns of a tile for so many variables: products of tiles need sixteen at least."""
     return max(16, triton.next_power_of_2(dim))
 
 
+@operator(
+    "(Tensor gradient, Tensor hessian, Tensor u) -> Tensor",
+    lambda gradient, hessian, u: u.new_empty(gradient.shape[0], u.shape[1], gradient.shape[1]),
+)
 def changes_in_one_kernel(gradient: torch.Tensor, hessian: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     """Quadratic.changes() of tr/quadratic.py: gradient [B, F, D], hessian [B, F, D, D], u [B, m, D] -> [B, m, F]."""
     (runs, functions, dim), count = gradient.shape, u.shape[1]
@@ -79,6 +90,10 @@ def changes_in_one_kernel(gradient: torch.Tensor, hessian: torch.Tensor, u: torc
     return made
 
 
+@operator(
+    "(Tensor gradient, Tensor hessian, Tensor u, Tensor w, Tensor kept, Tensor tau) -> (Tensor, Tensor)",
+    lambda gradient, hessian, *fit: (_empty(gradient), _empty(hessian)),
+)
 def update_in_one_kernel(
     gradient: torch.Tensor, hessian: torch.Tensor, u: torch.Tensor, w: torch.Tensor, kept: torch.Tensor,
     tau: torch.Tensor,
@@ -89,7 +104,7 @@ def update_in_one_kernel(
     """
     (runs, functions, dim), count = gradient.shape, u.shape[1]
     given = [part.to(torch.float64).contiguous() for part in (gradient, hessian, u, w, kept, tau)]
-    made = torch.empty_like(given[0]), torch.empty_like(given[1])
+    made = _empty(given[0]), _empty(given[1])
     _update_kernel[(runs, functions)](
         *given,
         *made,

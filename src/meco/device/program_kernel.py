@@ -10,16 +10,20 @@ part of J is the identity. Loaded only where tensors lie on a CUDA device, see k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import triton
 import triton.language as tl
 
+from meco.device.operators import operator
 from meco.device.tiles import clip, sweep_inverse
 
 # A sum over the threads of a warp leaves it in each of them, and they take the branches that follow from it together.
 # Fused, a product and the first addition would round differently in each thread: then some take another branch, and
 # what threads hand each other there, numbers of rows among it, is anything.
 LAUNCH = {"enable_fp_fusion": False}
+CONSTANTS = ("least", "penalty", "proximity", "tolerance", "line_tolerance")  # of tr/program.py, in order
 
 
 @triton.jit
@@ -183,16 +187,35 @@ def solve_program_in_one_kernel(
     rows are matrix [B, C, D], value, low, high and price [B, C]. A run that is not done after `limit` systems keeps
     what it has come to, and has a number below 0. constants are those of tr/program.py that the kernel is made with.
     """
-    runs, dim = slope.shape
-    count = rows[1].shape[1]
-    given = [part.contiguous() for part in (hessian, slope, *rows, low, high, duals)]
-    s, found = torch.empty_like(given[1]), torch.empty_like(given[3])
-    solves = torch.empty(runs, dtype=torch.int32, device=slope.device)
+    dim, count = slope.shape[1], rows[1].shape[1]
     block, block_rows = max(4, triton.next_power_of_2(dim)), max(4, triton.next_power_of_2(count))
     if warps is None:
         warps = max(2, max(block * block, block_rows * block_rows) // 256)  # fewer would keep part of a run in memory
+    given = [hessian, slope, *rows, low, high, duals]
+    numbers = [constants[name] for name in CONSTANTS]
+    return _solve_programs(given, limit, numbers, block, block_rows, min(warps, 8))
+
+
+@operator(
+    "(Tensor[] given, int limit, float[] constants, int block, int block_rows, int warps) -> (Tensor, Tensor, Tensor)",
+    lambda given, *sizes: _empty_solutions(given),
+)
+def _solve_programs(
+    given: Sequence[torch.Tensor], limit: int, constants: Sequence[float], block: int, block_rows: int, warps: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What solve_program_in_one_kernel() gives, from the arrays in the order in which the kernel takes them."""
+    given = [part.contiguous() for part in given]
+    made = _empty_solutions(given)
+    (runs, dim), count = given[1].shape, given[3].shape[1]
     _program_kernel[(runs,)](
-        *given, s, found, solves, dim, count, limit, **constants,
-        block=block, block_rows=block_rows, num_warps=min(warps, 8), **LAUNCH,
+        *given, *made, dim, count, limit, **dict(zip(CONSTANTS, constants)),
+        block=block, block_rows=block_rows, num_warps=warps, **LAUNCH,
     )  # fmt: skip
-    return s, found, solves
+    return made
+
+
+def _empty_solutions(given: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Memory for s [B, D], duals [B, C] and counts of systems [B] of programs."""
+    slope, value = given[1], given[3]
+    s, found = slope.new_empty(slope.shape), value.new_empty(value.shape)
+    return s, found, slope.new_empty(slope.shape[0], dtype=torch.int32)

@@ -92,7 +92,7 @@ class PointArchive:
                 kept[:, self.count : self.count + count, ...] = part
             self.partial = self.partial or ev.partial is not None
         else:
-            self._put_rows(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
+            self._fill_rows(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
             self._next = self._next + count
         self.advance_count(count)
 
@@ -112,6 +112,17 @@ class PointArchive:
     def replace_values(self, y: Array) -> None:
         """Put other values y [B, n, 1 + p + q] in the place of those of all points; NumPy alone."""
         self._arrays[Y][:, : self.count] = y
+
+    def _fill_rows(self, new: tuple[Any, ...], row: Array) -> None:
+        """Put new points, [B, k, ...] of each array, into empty rows [1, k], the same of all runs.
+
+        torch writes them where the archive lies, as NumPy does: all else of it is left alone.
+        """
+        if not hasattr(row, "index_copy_"):
+            self._put_rows(new, row)
+            return
+        for kept, part in zip(self._arrays, new):
+            kept.index_copy_(1, row[0], part)
 
     def _put_rows(self, new: tuple[Any, ...], row: Array) -> None:
         """Put new points, [B, k, ...] of each array, into rows [B or 1, k]; the arrays are replaced, not written to."""
@@ -240,6 +251,8 @@ def is_repeated(archive: PointArchive, x: Array) -> Array:
 
 def is_evaluated(archive: PointArchive, x: Array) -> Array:
     """Whether points x [B, D] were evaluated, to the last bit, whether they failed or not: [B]."""
+    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:  # numbers that differ have a difference above 0
+        return distances_to_nearest(archive, x[:, None, :], namespace(x).ones_like(x))[:, 0] == 0.0
     if not isinstance(x, np.ndarray):
         xp = namespace(x)
         return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, at_least, namespace, norm, to_numpy, zeros_like
+from meco.core.arrays import Array, asarray_like, at_least, is_fusing, namespace, norm, to_numpy, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -162,6 +162,7 @@ class TrustRegion(Engine):
                 batch_size=self.batch,
                 parts=self._overwritten_parts,
                 preallocate=self._reserve_rows,
+                fusible=True,
             ),
         )
 
@@ -469,7 +470,8 @@ class TrustRegion(Engine):
         return (self, state, state.archive, *([] if state.strategy is None else [state.strategy]))
 
     def _reserve_rows(self) -> None:
-        self.archive.reserve(self.batch)
+        """Rows for the next points; all there will ever be where a new shape would be compiled anew."""
+        self.archive.reserve(self.task.budget if is_fusing() else self.batch)
 
 
 def _index_restarts(before: Region, after: Region, x: Array) -> Array:

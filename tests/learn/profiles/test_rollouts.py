@@ -1,8 +1,12 @@
 """Rollouts that hold a profile from a drawn decision on, and how runs of several plans go together."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 from numpy.testing import assert_array_equal
 
+from meco.device.first_start import list_first_starts
 from meco.learn.profiles import rollouts as rollouts_file
 from meco.learn.profiles.comparison import compare_profiles
 from meco.learn.profiles.rollouts import (
@@ -13,6 +17,7 @@ from meco.learn.profiles.rollouts import (
     digest_runs,
     draw_plan,
     join_runs,
+    map_by_place,
     run_rollouts,
     run_together,
 )
@@ -128,3 +133,21 @@ def test_ways_are_ranked_among_the_runs_of_the_profiles(tmp_path, monkeypatch):
     assert abs(found.scores["mine"] - 1.0) < 1e-12
     np.testing.assert_allclose(found.lead("default", "before"), 1 / 3)
     assert found.taken.shape == (2, 4, shape.taken.shape[0])
+
+
+def test_batches_for_a_device_go_to_processes_of_their_own_and_come_back_in_order():
+    """Nothing of a batch is asked but where it goes."""
+    jobs = [(SimpleNamespace(device=device), Path(str(k))) for k, device in enumerate(["cuda", "cpu", "cpu", "cuda"])]
+
+    def marked(mark):
+        return lambda work, tasks: [(mark, work(task)) for task in tasks]
+
+    call = map_by_place(marked("core"), marked("device"))
+    found = list(call(lambda job: job[1].name, jobs))
+    assert found == [("device", "0"), ("core", "1"), ("core", "2"), ("device", "3")]
+
+
+def test_each_kernel_of_a_training_is_started_once_by_the_sizes_of_its_tiles():
+    found = list_first_starts([(10, 6), (9, 7), (20, 20), (64, 3)], "cuda")
+    assert len(found) == len(set(found))
+    assert [(start.dim, start.rows) for start in found if start.kernel == "program"] == [(32, 32), (16, 8)]

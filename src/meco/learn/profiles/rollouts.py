@@ -26,6 +26,7 @@ import numpy as np
 
 from meco.core.arrays import Array, asarray_like, namespace, to_numpy
 from meco.core.engine import Task
+from meco.device.waiting import sleep_while_waiting
 from meco.files.source_digest import source_digest
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.engine_digest import engine_digest
@@ -43,8 +44,8 @@ from meco.tr.profiles import Profiles
 LEAST_DEVICE_WIDTH = 16  # runs below which a batch takes less time on a core than on a device
 CPU_WIDTH = 48  # runs of a batch on a CPU: with more, processes share too little of the work
 FAILING_WIDTH = 12  # the same where evaluations fail: one batch of 48 took as long as everything else
-FAILING_COST = 9.0  # of a search whose evaluations may fail, in those of one whose do not
-DEVICE_COST = 2000.0  # of an iteration on a device, however many runs share it, in units of BudgetedProblem.cost
+FAILING_COST = 10.0  # of a search whose evaluations may fail, in those of one whose do not
+DEVICE_COST = 200.0  # of an iteration on a device, however many runs share it, in units of BudgetedProblem.cost
 NEVER = 2.0  # a share of the budget that no run comes to
 SPENT = FEATURES[PROFILE_FEATURES].names.index("budget spent")
 SOURCES = (
@@ -328,9 +329,26 @@ def run_stored(
     return [read_result(path) for path in paths]
 
 
+def map_by_place(cores: Map, device: Map) -> Map:
+    """A map for run_stored() that gives batches for a device to processes of their own, which mostly wait for it."""
+
+    def call(work: Callable[..., Any], jobs: Iterable[tuple[RolloutBatch, Path]]) -> Iterable[Any]:
+        listed = list(jobs)
+        places = [batch.device != "cpu" for batch, _ in listed]
+        found = {
+            there: iter(each(work, [job for job, place in zip(listed, places) if place is there]))
+            for there, each in ((True, device), (False, cores))
+        }
+        return (next(found[place]) for place in places)
+
+    return call
+
+
 def run_and_store(job: tuple[RolloutBatch, Path]) -> None:
     """Run a batch and write its result to a path, given as one pair; frees the device's memory afterwards."""
     batch, path = job
+    if batch.device != "cpu":
+        sleep_while_waiting(batch.device)
     result = run_rollouts(batch)
     write_checkpoint(
         path, {**result.final._asdict(), **{k: v for k, v in result._asdict().items() if k != "final"}}, {}

@@ -15,6 +15,7 @@ import numpy as np
 
 from meco import __version__
 from meco.core.process_pool import process_map
+from meco.device.first_start import FirstStart, list_first_starts, start_first
 from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
 from meco.learn.engine_digest import engine_digest
@@ -30,6 +31,7 @@ from meco.learn.profiles.rollouts import (
     RolloutPlan,
     digest_runs,
     draw_plan,
+    map_by_place,
     run_together,
 )
 from meco.learn.profiles.tree import FittedTree, describe_tree, fit_tree, tree_weights
@@ -47,6 +49,7 @@ from meco.tr.profile_features import FEATURE_GROUPS, PROFILE_FEATURE_NAMES
 from meco.tr.profiles import CONTROL_GROUPS, Profiles, without_groups
 
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1)  # of an advantage over the default: candidates of the choice
+DEVICE_PROCESSES = 8  # beside those of the cores: with more the device does not get more done
 LEARNERS = ("rollouts", "deep-q")
 Report = Callable[[str], Any]  # of a line
 
@@ -149,6 +152,11 @@ class ProfileTraining:
         self.courses: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # of deep-q: states, profiles, rewards
         self.fits: list[WorthFit] = []
         self.references: dict[int, Outcomes] = {}  # outcomes of the first round, by problem
+
+    def list_first_starts(self) -> list[FirstStart]:
+        """The kernels that its problems need on its device."""
+        shapes = {(p.dim, sum(p.shape[2:])) for p in (*self.problems, *self.choose_problems)}
+        return list_first_starts(shapes, self.config.device)
 
     def plan_round(self) -> PlannedRuns:
         """The runs of the next round: equal settings and equal fits so far give equal runs. Changes nothing."""
@@ -266,15 +274,19 @@ def train_profiles(
     """
     trainings, first = [ProfileTraining(config, report) for config in configs], configs[0]
     report(f"{len(trainings)} trainings, {len(trainings[0].problems)} problems to train on")
-    with process_map(processes) as call:
+    waiting = DEVICE_PROCESSES if first.device != "cpu" and processes > 1 else 1
+    with process_map(processes) as call, process_map(waiting) as device_call:
+        share = call if waiting == 1 else map_by_place(call, device_call)
+        if waiting > 1:
+            device_call(start_first, trainings[0].list_first_starts())  # nobody waits for it: batches come after
         together = partial(
-            run_together, folder=folder / "rollouts", call=call, stop=stop, device=first.device, width=first.width
+            run_together, folder=folder / "rollouts", call=share, stop=stop, device=first.device, width=first.width
         )
         for k in range(first.rounds):
             progress = ShareReport(report, f"round {k + 1} of {first.rounds}")
             if not _make_round(trainings, partial(together, progress=progress), call):
                 return False
-        comparison = _choose(trainings, folder, call, stop, ShareReport(report, "choice on the choose families"))
+        comparison = _choose(trainings, folder, share, stop, ShareReport(report, "choice on the choose families"))
     if comparison is None:
         return False
     for training in trainings:
