@@ -29,7 +29,7 @@ from meco.result import (
 )
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.log.evaluation_log import EvaluationLog, count_unlisted_numbers, make_columns
 from meco.run.noisy_answer import NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
@@ -116,10 +116,10 @@ def list_evaluations(
 
 def list_many_constraints(request: Request, log: EvaluationLog) -> None:
     """Make the columns that list_evaluations() needs, where they are so many that the end of a run would be long."""
-    if log.unlisted_numbers > MOST_UNLISTED:
+    if count_unlisted_numbers(log) > MOST_UNLISTED:
         allowed, _, _ = _resolve_names(request, log)
         exact = _find_exact_equalities(request, log, allowed)
-        log.find_builder(request.dim, request.known, *allowed, exact_eq=exact).make_columns(log.entries)
+        make_columns(log, request.dim, request.known, *allowed, exact_eq=exact)
 
 
 def _find_exact_equalities(request: Request, log: EvaluationLog, allowed: tuple[Any, Any]) -> np.ndarray | None:

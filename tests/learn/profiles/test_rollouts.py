@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from meco.device.first_start import list_first_starts
 from meco.learn.profiles import rollouts as rollouts_file
 from meco.learn.profiles.comparison import compare_profiles
+from meco.learn.profiles.first_start import list_first_starts
 from meco.learn.profiles.rollouts import (
     NEVER,
     SPENT,

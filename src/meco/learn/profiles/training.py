@@ -15,12 +15,12 @@ import numpy as np
 
 from meco import __version__
 from meco.core.process_pool import process_map
-from meco.device.first_start import FirstStart, list_first_starts, start_first
 from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
 from meco.learn.engine_digest import engine_digest
 from meco.learn.profiles.comparison import ProfileComparison, compare_profiles
 from meco.learn.profiles.deep_q import fit_deep_q
+from meco.learn.profiles.first_start import FirstStart, list_first_starts, start_first
 from meco.learn.profiles.rewards import ROLLOUT_REWARDS, quantile_rewards, score_rewards
 from meco.learn.profiles.rollouts import (
     NEVER,

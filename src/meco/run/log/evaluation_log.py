@@ -324,12 +324,6 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    @property
-    def unlisted_numbers(self) -> int:
-        """How many values of constraints have no columns yet."""
-        made = 0 if self._builder is None else self._builder.column_count
-        return (len(self.entries) - made) * sum(self.counts)
-
     def to_evaluations(
         self,
         dim: int,
@@ -345,10 +339,10 @@ class EvaluationLog:
         The best keeps equalities within exact_eq [q], where it is given and some point does.
         Columns are made when first read, and kept for the next time with the same tolerances.
         """
-        builder = self.find_builder(dim, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival)
+        builder = self._find_builder(dim, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival)
         return builder.evaluations_of(self.entries)
 
-    def find_builder(
+    def _find_builder(
         self,
         dim: int,
         known: PriorEvaluations | None,
@@ -369,6 +363,17 @@ class EvaluationLog:
                 dim, self.counts, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival
             )
         return builder
+
+
+def count_unlisted_numbers(log: EvaluationLog) -> int:
+    """How many values of constraints have no columns yet."""
+    made = 0 if log._builder is None else log._builder.column_count
+    return (len(log.entries) - made) * sum(log.counts)
+
+
+def make_columns(log: EvaluationLog, dim: int, known: PriorEvaluations | None, *tolerances: Any, exact_eq: Any) -> None:
+    """Make the columns of what was entered so far, for to_evaluations() with the same arguments, by number."""
+    log._find_builder(dim, known, *tolerances, exact_eq=exact_eq).make_columns(log.entries)
 
 
 def names_grow(log: EvaluationLog) -> bool:
