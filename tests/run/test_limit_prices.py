@@ -6,6 +6,7 @@ from convex_problems import draw_problem
 from numpy.testing import assert_allclose
 
 import meco
+from meco.run.near_limits import MOST_PRICED, find_near_limits
 from meco.run.noise_in_slopes import noise_explains
 from noisy_problems import PRESS, noisy_press
 
@@ -205,6 +206,32 @@ def test_of_very_many_constraints_the_nearest_have_their_prices_and_others_cost_
         told = [limit.multiplier for limit in result.limits[:1501]]
         assert_allclose(told.pop(place), 2.0, rtol=NEAR)
         assert told == [0.0] * 1500
+
+
+@pytest.mark.parametrize("hinges", [True, False])
+def test_among_limits_that_are_all_met_the_one_that_holds_f_back_has_its_price(hinges):
+    """min x'x with x1 + x2 >= 2 among 2,499 limits that are 0 at the answer and around it, hinges or always."""
+    rows = np.random.default_rng(0).normal(size=(2500, 4))
+
+    def fun(x):
+        g = np.maximum(rows @ x - 6.0, 0.0) if hinges else np.zeros(2500)
+        g[1500] = 2.0 - x[0] - x[1]
+        return x @ x, g
+
+    told = [limit.multiplier for limit in meco.minimize(fun, [(-5, 5)] * 4, budget=150, seed=1).limits[:2500]]
+    assert_allclose(told.pop(1500), 2.0, rtol=NEAR)
+    assert set(told) <= {0.0, None}
+
+
+def test_a_limit_that_is_met_and_not_looked_at_is_not_said_to_cost_nothing():
+    rng = np.random.default_rng(2)
+    offset, at = rng.normal(size=(40, 3)), np.where(np.arange(3000) < 1500, -1e-12, -50.0)
+    g = at + offset @ rng.normal(size=(3, 3000))
+    near, far = find_near_limits(g, np.arange(40), offset, at)
+    assert len(near) == MOST_PRICED
+    assert (near < 1500).all()
+    assert not far[:1500].any()
+    assert far[1500:].all()
 
 
 def test_where_none_of_the_nearest_is_told_no_limit_is_said_to_cost_nothing():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from meco import Method, Tolerances, Workers, minimize
 from meco.core.evaluation import Evaluation
@@ -143,17 +145,39 @@ def test_callbacks_do_not_make_a_run_quadratic():
     assert len({column.__array_interface__["data"][0] for column in columns}) <= np.log2(2000) + 1
 
 
-@pytest.mark.parametrize("workers", [1, Workers(2, asynchronous=True)])
-def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch, workers):
+def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch):
     made = []
     plain = EvaluationsBuilder.make_columns
     monkeypatch.setattr(EvaluationsBuilder, "make_columns", lambda *given: made.append(1) or plain(*given))
     late = minimize(fails_now_and_then, BOX, budget=40, seed=1)
     assert not made
     monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 4)
-    early = minimize(fails_now_and_then, BOX, budget=40, seed=1, workers=workers)
+    early = minimize(fails_now_and_then, BOX, budget=40, seed=1)
     assert len(made) > 5
-    if workers == 1:
-        assert frozen(early) == frozen(late)
-    else:
-        assert early.evaluations.best.f == early.fun
+    assert frozen(early) == frozen(late)
+
+
+@pytest.mark.parametrize("slow", [-1, 0])
+def test_columns_of_an_asynchronous_run_are_made_once_whatever_a_callback_reads(monkeypatch, slow):
+    """Rows by number are those of the points; slow is a call that others do not wait for."""
+    appended, first = [], threading.Event()
+    plain = EvaluationsBuilder._append_entries
+    monkeypatch.setattr(EvaluationsBuilder, "_append_entries", lambda b, e: appended.append(len(e)) or plain(b, e))
+    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
+    calls = []
+
+    def fun(x):
+        calls.append(x)
+        if len(calls) == 1 + slow:
+            first.wait(0.5)
+        return float(x @ x), np.arange(10.0) - 20.0 + x[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        result = minimize(
+            fun, BOX, budget=60, seed=1, workers=Workers(pool, batch=2, asynchronous=True), callback=lambda r: False
+        )
+    every = result.evaluations
+    assert_allclose(every.f, (every.x**2).sum(axis=1), rtol=1e-12)
+    assert_allclose(every.g, np.arange(10.0) - 20.0 + every.x[:, :1], rtol=1e-12)
+    assert every.f[every.feasible].min() == result.fun
+    assert sum(appended) <= 2 * 60

@@ -13,6 +13,7 @@ from meco.evaluations import BestPoint, Evaluations
 from meco.result import LimitPrice
 from meco.run.function_source import make_box
 from meco.run.kkt import CLOSE, NOT_KNOWN_WELL, NOT_STATIONARY, NOT_UNIQUE, LimitMultipliers, find_multipliers
+from meco.run.near_limits import MANY_NEAR, find_near_limits
 from meco.run.request import Request
 
 ONE_PERCENT = 0.01
@@ -21,8 +22,6 @@ NO_ANSWER = "there is no feasible answer"
 NOISY = "the values are noisy"
 SLACK_DEVIATIONS = 10.0  # of one noisy call by which a limit is surely not met
 SLACK_SHARE = 0.02  # of the values that a constraint had in the run, which it must be off its limit by, too
-MOST_PRICED = 1000  # constraints whose multipliers are looked for: those nearest to their limits
-SPREAD_NUMBERS, LEAST_SPREAD_POINTS = 3_000_000, 10  # values that tell how near, and points that they are of, at least
 DIRECTIONS = ("lower bound", "upper bound")
 
 
@@ -62,7 +61,7 @@ def price_limits(
     box, rows = make_box(request), np.flatnonzero(taken)
     at, u = box.to_unit(best.x), box.to_unit(every.x[rows])[:, free]
     room = box.wall_distances(at)
-    near = find_nearest_limits(every.g, rows[np.argsort(((u - at[free]) ** 2).sum(axis=1), kind="stable")], best.g)
+    near, far = find_near_limits(every.g, rows, u - at[free], best.g)
     y = np.concatenate([every.f[rows, None], every.g[np.ix_(rows, near)], every.h[rows]], axis=1)
     value = np.concatenate([[best.f], best.g[near], best.h])
     with np.errstate(all="ignore"):
@@ -75,25 +74,13 @@ def price_limits(
     limits = _find_limits(request, names, n_ineq)
     unseen = (None, None, found.reasons[0]) if _tells_no_constraint(found) else (0.0, 0.0, "")
     prices = [*map(LimitPrice, names, kinds, *map(repeat, unseen))]
+    for i in np.flatnonzero(~far).tolist():
+        prices[i] = LimitPrice(names[i], kinds[i], reason=MANY_NEAR)
     for k, i in enumerate([*near.tolist(), *range(n_ineq, len(names))]):
         price, step = float(found.constraints[k]), ONE_PERCENT * abs(limits.get(names[i], 0.0))
         prices[i] = LimitPrice(names[i], kinds[i], *_read_price(found, k, price, step))
     bounds = _price_bounds(request, found, room, box.slopes(best.x), np.flatnonzero(free))
     return PricedLimits((*prices, *bounds), bool(stationary))
-
-
-def find_nearest_limits(g: np.ndarray, rows: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Which of the inequalities may be met at a point with values at [p]: all, or the MOST_PRICED nearest to it.
-
-    A constraint is as near as its value is small beside what it changes by among the points in g [n, p] that are
-    nearest to the point, of which `rows` [m] are the numbers, nearest first.
-    """
-    if at.size <= MOST_PRICED:
-        return np.arange(at.size)
-    values = g[rows[: max(LEAST_SPREAD_POINTS, SPREAD_NUMBERS // at.size)]]
-    width = np.max(values, axis=0) - np.min(values, axis=0)
-    slack = -at / np.where(width > 0.0, width, np.finfo(float).tiny)
-    return np.sort(np.argpartition(slack, MOST_PRICED)[:MOST_PRICED])
 
 
 def _leave_untold(names: Sequence[str], kinds: Sequence[str], reason: str) -> tuple[LimitPrice, ...]:

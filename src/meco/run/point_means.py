@@ -47,15 +47,20 @@ def average_calls(every: Evaluations) -> PointMeans:
         every.x[good], axis=0, return_index=True, return_inverse=True, return_counts=True
     )
     index = index.reshape(-1)
+    several = np.flatnonzero(calls > 1)  # points; all else are their only calls
+    again = np.flatnonzero(calls[index] > 1)  # calls of these
+    place = np.searchsorted(several, index[again])
 
     def mean_and_spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and spread of the calls of each point."""
         wide = values[good].reshape(len(good), math.prod(values.shape[1:]))
-        total = np.zeros((len(x), wide.shape[1]))
-        np.add.at(total, index, wide - wide[first][index])  # from the first call: of equal ones the mean is exact
-        mean, square = wide[first] + total / calls[:, None], np.zeros_like(total)
-        np.add.at(square, index, (wide - mean[index]) ** 2)
-        spread = np.sqrt(square / np.maximum(calls - 1, 1)[:, None])
+        mean = wide[first]
+        spread, total = np.zeros_like(mean), np.zeros((len(several), wide.shape[1]))
+        np.add.at(total, place, wide[again] - mean[index[again]])  # from the first call: equal ones have that mean
+        mean[several] += total / calls[several, None]
+        square = np.zeros_like(total)
+        np.add.at(square, place, (wide[again] - mean[index[again]]) ** 2)
+        spread[several] = np.sqrt(square / (calls[several] - 1)[:, None])
         shape = (len(x), *values.shape[1:])
         return mean.reshape(shape), spread.reshape(shape)
 

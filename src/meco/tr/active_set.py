@@ -34,7 +34,7 @@ def find_active_sets(p: Program, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
     found_s, found_y, found, left = s.copy(), y.copy(), np.zeros(len(s), dtype=bool), np.arange(len(s))
     dim, u = s.shape[1], (GUESS_CURVATURE / PENALTY) * p.rho
     z, pull, most = multiply(p.matrix, s) + p.value, p.slope + multiply(p.hessian, s), p.price / u
-    p = p._replace(slope=(), value=())  # they are in pull and z from here on
+    p = p._replace(slope=(), value=())  # they are in pull and z: nothing is taken along that is not read any more
     for _ in range(GUESSES):
         w = z + y / u
         end = np.minimum(np.maximum(w, p.low), p.high)

@@ -23,62 +23,75 @@ BLOCK = 32  # rows of a block: fewer take more calls, more take longer to invert
 
 
 class Lower(NamedTuple):
-    """L [B, m, m] of matrices, and the rows of its diagonal blocks with their inverses, [B, n, n] each."""
+    """L [1, m, m] of a matrix, and the rows of its diagonal blocks with their inverses, [1, n, n] each."""
 
     matrix: np.ndarray
     blocks: list[tuple[slice, np.ndarray]]
 
 
 class CholeskyFactored(Factored):
-    """Symmetric positive definite matrices [B, m, m], factored when a system is first solved; NumPy alone."""
+    """Symmetric positive definite matrices [B, m, m], factored when a system is first solved; NumPy alone.
+
+    Run by run, so that a matrix that is left to LU leaves the others as they are.
+    """
 
     @cached_property
-    def _lower(self) -> Lower | None:
-        """L; None where a matrix is not positive definite."""
-        try:
-            return factor(self.matrix)
-        except np.linalg.LinAlgError:
-            return None
+    def _runs(self) -> list[tuple[Lower | None, Factored]]:
+        """L of each matrix, None where it is not positive definite, and the matrix itself."""
+        alone = [self.matrix[b : b + 1] for b in range(len(self.matrix))]
+        return [(factor(matrix), Factored(matrix)) for matrix in alone]
 
     def solved(self, right: Array) -> Array:
         """matrix^-1 right, both with B rows: [B, m, n]."""
-        if self._lower is None:
-            return super().solved(right)
-        return solve_upward(self._lower, solve_downward(self._lower, right))
+        return np.concatenate(
+            [
+                plain.solved(part) if lower is None else solve_upward(lower, solve_downward(lower, part))
+                for (lower, plain), part in zip(self._runs, right[:, None])
+            ]
+        )
 
     def inverse_times(self, right: Array) -> Array:
         """The inverses, which are not made, times right [B, m, n]: [B, m, n]."""
         return self.solved(right)
 
     def inverse_form(self, columns: Array) -> Array:
-        """c' matrix^-1 c of each column c of [B, m, n]: [B, n]; the sum of squares of L^-1 c."""
-        if self._lower is None:
-            return super().inverse_form(columns)
-        half = solve_downward(self._lower, columns)
-        return total(half * half, 1)
+        """c' matrix^-1 c of each column c of [B, m, n]: [B, n]; sums of squares of L^-1 c."""
+        return np.concatenate(
+            [
+                plain.inverse_form(part) if lower is None else sum_squares(solve_downward(lower, part))
+                for (lower, plain), part in zip(self._runs, columns[:, None])
+            ]
+        )
 
     @cached_property
     def inverse_diagonal(self) -> Array:
         """The diagonals of the inverses [B, m]: sums of squares of the columns of L^-1."""
-        if self._lower is None:
-            return super().inverse_diagonal
-        turned = invert(self._lower)
-        return total(turned * turned, 1)
+        return np.concatenate(
+            [plain.inverse_diagonal if lower is None else sum_squares(invert(lower)) for lower, plain in self._runs]
+        )
 
     def of(self, runs: np.ndarray) -> CholeskyFactored:
         """The matrices of the runs at these indices, factored again."""
         return CholeskyFactored(self.matrix[runs])
 
 
-def factor(matrix: np.ndarray) -> Lower:
-    """L of symmetric matrices [B, m, m]; LinAlgError for one that is not positive definite."""
-    lower, size = np.linalg.cholesky(matrix), matrix.shape[-1]
-    parts = [slice(first, min(first + BLOCK, size)) for first in range(0, size, BLOCK)]
+def sum_squares(columns: np.ndarray) -> np.ndarray:
+    """The sum of squares of each column of [1, m, n]: [1, n]."""
+    return np.asarray(total(columns * columns, 1))
+
+
+def factor(matrix: np.ndarray) -> Lower | None:
+    """L of a symmetric matrix [1, m, m]; None for one that is not positive definite."""
+    try:
+        lower = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    parts = [slice(first, min(first + BLOCK, matrix.shape[-1])) for first in range(0, matrix.shape[-1], BLOCK)]
     return Lower(lower, [(part, inverse(lower[:, part, part])) for part in parts])
 
 
 def solve_downward(lower: Lower, right: np.ndarray) -> np.ndarray:
-    """L^-1 right [B, m, n], by eq. (1) from the first block to the last."""
+    """L^-1 right [1, m, n], by eq. (1) from the first block to the last."""
     made = np.empty_like(right)
     for part, inverted in lower.blocks:
         made[:, part] = inverted @ (right[:, part] - lower.matrix[:, part, : part.start] @ made[:, : part.start])
@@ -86,7 +99,7 @@ def solve_downward(lower: Lower, right: np.ndarray) -> np.ndarray:
 
 
 def solve_upward(lower: Lower, right: np.ndarray) -> np.ndarray:
-    """L'^-1 right [B, m, n], from the last block to the first."""
+    """L'^-1 right [1, m, n], from the last block to the first."""
     made = np.empty_like(right)
     for part, inverted in reversed(lower.blocks):
         below = slice(part.stop, None)
@@ -95,7 +108,7 @@ def solve_upward(lower: Lower, right: np.ndarray) -> np.ndarray:
 
 
 def invert(lower: Lower) -> np.ndarray:
-    """L^-1 [B, m, m], by eq. (1) for the columns of the identity, which are 0 above."""
+    """L^-1 [1, m, m], by eq. (1) for the columns of the identity, which are 0 above."""
     made = np.zeros_like(lower.matrix)
     for part, inverted in lower.blocks:
         known = slice(0, part.start)

@@ -25,12 +25,12 @@ from meco.tr.elastic_program import LEAST_CURVATURE
 
 EXACT_VARIABLES = 150  # up to which |L| is a matrix
 DIRECTIONS = 40  # beyond: dimensions of the Krylov space
-LEAST_BEND = 1e-6  # curvature of a direction, in units of the mean: a program without any has corners
+LEAST_BEND = 1e-6  # curvature of a direction, in units of the root mean square: a program without any has corners
 LEAST_REST = 1e-3  # the same of all directions that are not looked at
 
 
 class WholeCurvature(NamedTuple):
-    """H as a matrix [D, D]; size is the mean of its curvature."""
+    """H as a matrix [D, D]; size is the root mean square of its curvature."""
 
     matrix: np.ndarray
     size: float
@@ -53,7 +53,10 @@ class WholeCurvature(NamedTuple):
 
 
 class FewDirections(NamedTuple):
-    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others; size, the mean of it."""
+    """H of eq. (1): directions Q [D, r], curvature along each of them [r] and in all others.
+
+    size is the root mean square of it.
+    """
 
     directions: np.ndarray
     along: np.ndarray
@@ -91,7 +94,7 @@ def _solve_system(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
     """H of Hessians [B, D, D], one for each run; beyond EXACT_VARIABLES in the Krylov space of its slope [B, D].
 
-    nan counts as 0, huge numbers are cut, and no curvature is below LEAST_BEND of the mean.
+    nan counts as 0, huge numbers are cut, and no curvature is below LEAST_BEND of the root mean square.
     """
     found = list[Curvature]()
     for h, g in zip(0.5 * (hessian + hessian.mT), slope):
@@ -102,14 +105,14 @@ def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
     return found
 
 
-def mean_curvature(squares: float, dim: int) -> float:
+def rms_curvature(squares: float, dim: int) -> float:
     """The root mean square of `dim` eigenvalues of which the sum of squares is known, at least LEAST_CURVATURE."""
     return max(float(np.sqrt(squares / dim)), LEAST_CURVATURE)
 
 
 def _bend_whole(h: np.ndarray, squares: float) -> WholeCurvature:
     """|h| of a symmetric matrix h [D, D] whose squares have this sum."""
-    size = mean_curvature(squares, len(h))
+    size = rms_curvature(squares, len(h))
     if squares < MAX_CURVATURE * MAX_CURVATURE and exceeds(h, LEAST_BEND * size):
         return WholeCurvature(h, size)
     values, vectors = np.linalg.eigh(h)
@@ -128,7 +131,7 @@ def exceeds(h: np.ndarray, least: float) -> bool:
 
 def _bend_few(h: np.ndarray, g: np.ndarray, squares: float) -> FewDirections:
     """Eq. (1) of a symmetric matrix h [D, D] whose squares have this sum, in the Krylov space of g [D]."""
-    size = mean_curvature(squares, len(h))
+    size = rms_curvature(squares, len(h))
     values, vectors = find_ritz_pairs(h, g, float(np.sqrt(squares)))
     along = np.clip(np.abs(values), LEAST_BEND * size, MAX_CURVATURE)
     left = max(squares - float((values * values).sum()), 0.0) / (len(h) - len(values))

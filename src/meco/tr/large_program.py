@@ -9,10 +9,10 @@ E being the variables at a bound and A the rows at a limit.
 Most variables begin away from their bounds and end at one, while few rows do. So a program begins with what costs no
 system at all: the Lagrangian of the last duals is minimised in the box by projected gradients, after twenty of which
 nearly all bounds are right. From there active rows and bounds are guessed (active_set.py): variables at a bound are
-moved to it, and (1) is solved for the others alone. Where guesses go round in circles, others with less curvature may
-end; else the method of multipliers of program.py is left, with E. With a penalty of 1e5 times the curvature its line
-search ends at the first bounds that it meets, again and again; so rho begins low, and grows with every update of the
-duals.
+moved to it, and (1) is solved for the others alone. Guesses that go round in circles begin again with a tenth of their
+curvature, which ends half of them; else the method of multipliers of program.py is left, with E. With a penalty of 1e5
+times the curvature its line search ends at the first bounds that it meets, again and again; so rho begins low, and
+grows with every update of the duals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from meco.core.arrays import Array
-from meco.tr.active_set import GUESSES
+from meco.tr.active_set import GUESS_CURVATURE, GUESSES
 from meco.tr.elastic_program import PENALTY, Rows
 from meco.tr.large_curvature import Curvature
 from meco.tr.program import LINE_TOLERANCE, find_corners, find_ends, find_least_point
@@ -29,7 +29,7 @@ FIRST_PENALTY = 100.0  # rho in units of the curvature
 PENALTY_GROWTH = 30.0  # its factor with every update of the duals, up to PENALTY
 PROJECTED_STEPS = 20  # of a gradient: ten leave a system more, sixty take as long as a system
 LEAST_FALL = 1e-5  # that a projected gradient is followed for, in shares of the first one's
-GUESS_CURVATURES = (10.0, 1.0)  # u of active_set.py, in units of the curvature: the second where the first does not end
+GUESS_CURVATURES = (GUESS_CURVATURE, 0.1 * GUESS_CURVATURE)  # u of active_set.py, one after the other
 TOLERANCE, LOOSE_TOLERANCE = 1e-8, 1e-2  # of the optimality conditions; before rho has grown
 MAX_SOLVES = 100
 

@@ -218,9 +218,9 @@ def fit_weights(
     eta: Array,
     kind: type[Factored] = Factored,
 ) -> Fit:
-    """Weights w [B, m, F] of eq. (1), and what eq. (3) keeps of previous models that say p [B, m, K] of the points.
+    """Weights w [B, m, F] of eq. (1), and what eq. (3) keeps of previous models that say p [B, m, P] of the points.
 
-    u [B, m, D] and y [B, m, F] are steps and changes from the centre; p is of the first K functions; tau [B or 1];
+    u [B, m, D] and y [B, m, F] are steps and changes from the centre; p is of the first P functions; tau [B or 1];
     levels are eta of smooth functions [B or 1], then of rougher ones; eta [B, F] says which function has which, and
     others count as smooth. kind is how K is factored.
     """
@@ -315,9 +315,9 @@ def add_ridge(
 
 
 def _solve_weights(system: Factored, y: Array, p: Array) -> tuple[Array, Array]:
-    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, K], and what is kept of these [B, F].
+    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, P], and what is kept of these [B, F].
 
-    p is of the first K functions, 0 for others. The first function, f, keeps all of its model while gamma is above a
+    p is of the first P functions, 0 for others. The first function, f, keeps all of its model while gamma is above a
     half, where the values are more likely with the model than without any: f is met to the last digit in a region that
     hardly moves any more, constraints are met again wherever the search goes.
     """
@@ -330,11 +330,10 @@ def _solve_weights(system: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     share = xp.where(xp.isfinite(share) & (size > 0.0), bounded(share, 0.0, 1.0), 1.0)
     f = share[:, :1]
     share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
-    if known == count:
-        return rest + (1.0 - share)[:, None, :] * own, share
-    more = zeros_like(y[:, 0, known:])
-    gone = xp.concat([(1.0 - share)[:, None, :] * own, zeros_like(y[..., known:])], axis=-1)
-    return rest + gone, xp.concat([share, 1.0 + more], axis=-1)
+    if known < count:  # of the others nothing is kept, as nothing was known
+        share = xp.concat([share, 1.0 + zeros_like(y[:, 0, known:])], axis=-1)
+        own = xp.concat([own, zeros_like(y[..., known:])], axis=-1)
+    return rest + (1.0 - share)[:, None, :] * own, share
 
 
 def _solve_weights_of(runs: Array, system: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:

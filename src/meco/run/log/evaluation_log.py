@@ -123,7 +123,7 @@ class EvaluationLog:
         self.planned = 0
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
-        self._builder: EvaluationsBuilder | None = None
+        self._builders: dict[bool, EvaluationsBuilder] = {}  # by number, and by arrival
         self._told_errors: dict[int, np.ndarray] = {}  # standard errors by number, of answers that told them
         self._pooled: np.ndarray | None = None  # over all of these; None: to be computed
 
@@ -236,7 +236,7 @@ class EvaluationLog:
         """Agree on these constraints: every well-formed answer is entered once more."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.pop_mismatched()
-        self.constraints, self._builder = agreed, None
+        self.constraints, self._builders = agreed, {}
         self._told_errors, self._pooled = {}, None
         self.faults.pop(Fault.MISMATCH, None)
         self.first_reason.pop(Fault.MISMATCH, None)
@@ -353,22 +353,23 @@ class EvaluationLog:
         by_arrival: bool = False,
     ) -> EvaluationsBuilder:
         """What makes the columns of to_evaluations(): that of the last time, if tolerances and order are the same."""
-        builder, form = self._builder, (self.counts, by_arrival)
+        builder = self._builders.get(by_arrival)
         if (
             builder is None
-            or (builder.counts, builder.by_arrival) != form
+            or builder.counts != self.counts
             or not _equal_tolerances((*builder.tolerances, builder.exact_eq), (ineq_tol, eq_tol, exact_eq))
         ):
-            builder = self._builder = EvaluationsBuilder(
+            builder = self._builders[by_arrival] = EvaluationsBuilder(
                 dim, self.counts, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival
             )
         return builder
 
 
 def count_unlisted_numbers(log: EvaluationLog) -> int:
-    """How many values of constraints have no columns yet."""
-    made = 0 if log._builder is None else log._builder.column_count
-    return (len(log.entries) - made) * sum(log.counts)
+    """How many values of constraints have no columns yet, of the calls by number up to a gap."""
+    builder = log._builders.get(False)
+    answers = len(log.entries) if builder is None else builder.count_columnless(log.entries)
+    return answers * sum(log.counts)
 
 
 def make_columns(log: EvaluationLog, dim: int, known: PriorEvaluations | None, *tolerances: Any, exact_eq: Any) -> None:

@@ -59,17 +59,16 @@ class EvaluationsBuilder:
             self._append_rows(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
             self._update_best(0)
 
-    @property
-    def column_count(self) -> int:
-        """Answers of the log that have columns."""
-        return self.count - self.known_count - len(self._waiting)
+    def count_columnless(self, entries: dict[int, Any]) -> int:
+        """How many calls of a log make_columns() would make the columns of."""
+        return len(self._waiting) + len(self._list_new(entries))
 
     def evaluations_of(self, entries: dict[int, Any]) -> Evaluations:
         """Evaluations of all calls of a log, of which those that are new since the last time are appended here.
 
         A batch that is under way may have gaps.
         """
-        self._append_new(entries)
+        self._append(self._list_new(entries))
         built = self.count - self.known_count
         if len(entries) == built:
             return self._evaluations()
@@ -77,20 +76,19 @@ class EvaluationsBuilder:
 
     def make_columns(self, entries: dict[int, Any]) -> None:
         """Append the calls of a log that are new, up to a gap, and make their columns before one is read."""
-        self._append_new(entries)
+        self._append(self._list_new(entries))
         self._make_columns(self.count)
 
-    def _append_new(self, entries: dict[int, Any]) -> None:
-        """Append the calls that are new since the last time: all of them as they came, or by number up to a gap."""
+    def _list_new(self, entries: dict[int, Any]) -> list[Any]:
+        """The calls that are new since the last time: all of them as they came, or by number up to a gap."""
         built = self.count - self.known_count
         if self.by_arrival:
-            self._append([entries[n] for n in newest_numbers(entries, len(entries) - built)])
-            return
+            return [entries[n] for n in newest_numbers(entries, len(entries) - built)]
         fresh = []
         while built in entries:
             fresh.append(entries[built])
             built += 1
-        self._append(fresh)
+        return fresh
 
     def _evaluations_beyond_gap(self, late: list[Any]) -> Evaluations:
         """Evaluations with calls beyond a gap, which are not appended here: what fills the gap comes before them."""
