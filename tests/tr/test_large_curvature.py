@@ -14,6 +14,7 @@ from meco.tr.large_curvature import (
     exceeds,
     find_curvature,
     find_ritz_pairs,
+    solve_with_rows,
 )
 
 
@@ -27,10 +28,24 @@ def test_newton_systems_are_solved_however_curvature_is_kept(dim):
     rng = np.random.default_rng(3)
     bent = rng.normal(size=(1, dim, dim))
     [made] = find_curvature(bent + bent.mT, rng.normal(size=(1, dim)))
-    held, a, right = rng.random(dim) < 0.3, rng.normal(size=(3, dim)), rng.normal(size=dim)
-    whole = dense(made, dim) + np.diag(np.where(held, 1e3, 0.0)) + 1e3 * a.T @ a
-    assert_allclose(made.solve(right, held, a, 1e3), np.linalg.solve(whole, right), rtol=1e-6, atol=1e-9)
+    more, a, right = rng.uniform(0.0, 1e3, dim), rng.normal(size=(3, dim)), rng.normal(size=dim)
+    whole = dense(made, dim) + np.diag(more)
+    assert_allclose(made.solve(a.T, more), np.linalg.solve(whole, a.T), rtol=1e-6, atol=1e-9)
+    value, slack = rng.normal(size=3), np.array([1e-9, 1e-3, 1.0])
+    d, y = solve_with_rows(made, more, right, a, value, slack)
+    assert_allclose(whole @ d + y @ a, right, atol=1e-7)
+    assert_allclose(a @ d - slack * y, value, atol=1e-9)
     assert np.min(np.linalg.eigvalsh(dense(made, dim))) > 0.0
+
+
+def test_rows_that_depend_on_each_other_share_their_dual():
+    rng, dim = np.random.default_rng(4), 60
+    (made,) = find_curvature(np.eye(dim)[None], rng.normal(size=(1, dim)))
+    row, right = rng.normal(size=dim), rng.normal(size=dim)
+    one, dual = solve_with_rows(made, None, right, row[None], np.ones(1), np.full(1, 1e-30))
+    two, duals = solve_with_rows(made, None, right, np.stack([row, row]), np.ones(2), np.full(2, 1e-30))
+    assert_allclose(two, one, atol=1e-8)
+    assert_allclose(duals.sum(), dual[0], rtol=1e-8)
 
 
 def test_few_curved_directions_are_all_found():

@@ -6,11 +6,12 @@ curvature that the gradient meets first. In all other directions it is one numbe
 
     H = mu + Q (|T| - mu) Q'                                                                            (1)
 
-A system of a program in large_program.py is then a diagonal matrix with a few rows and columns beside it,
+A system H + M with a diagonal M beside it is then a diagonal matrix with few directions beside it, which the formula of
+Woodbury solves in D r^2 operations:
 
-    (mu + rho E + [Q A'] diag(|T| - mu, rho) [Q A']') d = b,                                            (2)
+    B = Q |T - mu|^1/2,   (mu + M + B J B')^-1 = W - W B (J + B' W B)^-1 B' W,   W = (mu + M)^-1,          (2)
 
-which the formula of Woodbury solves in D (r + n)^2 operations.
+J being the signs of |T| - mu.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ EXACT_VARIABLES = 150  # up to which |L| is a matrix
 DIRECTIONS = 40  # beyond: dimensions of the Krylov space
 LEAST_BEND = 1e-6  # curvature of a direction, in units of the root mean square: a program without any has corners
 LEAST_REST = 1e-3  # the same of all directions that are not looked at
+DEPENDENCE = 1e-12  # share of itself by which a row is looser: rows that depend on each other would have no duals
 
 
 class WholeCurvature(NamedTuple):
@@ -43,13 +45,10 @@ class WholeCurvature(NamedTuple):
         """H among the variables where a mask [D] holds."""
         return self._replace(matrix=self.matrix[free][:, free])
 
-    def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
-        """(H + rho E + rho a'a)^-1 right [D], with a mask [D] of variables at a bound and active rows a [n, D]."""
-        made = a.T @ a
-        made *= rho
-        made += self.matrix
-        made[held, held] += rho
-        return _solve_system(made, right)
+    def solve(self, right: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
+        """(H + M)^-1 right of columns [D, k], with more [D] on the diagonal of M."""
+        made = self.matrix[None]
+        return solve(made if more is None else add_to_diagonal(made, more[None]), right[None])[0]
 
 
 class FewDirections(NamedTuple):
@@ -71,24 +70,35 @@ class FewDirections(NamedTuple):
         """H among the variables where a mask [D] holds; its directions are not orthogonal any more."""
         return self._replace(directions=self.directions[free])
 
-    def solve(self, right: np.ndarray, held: np.ndarray, a: np.ndarray, rho: float) -> np.ndarray:
-        """d [D] of eq. (2) for b = right [D], a mask [D] of variables at a bound, and active rows a [n, D]."""
-        diagonal = np.where(held, self.rest + rho, self.rest)
-        beside = np.concatenate([self.directions, a.T], axis=1)
-        factor = np.concatenate([self.along - self.rest, np.full(len(a), rho)])
-        over = beside / diagonal[:, None]
-        small = beside.T @ over
-        small *= factor[:, None]
-        small += np.eye(len(factor))
-        return right / diagonal - over @ _solve_system(small, factor * (over.T @ right))
+    def solve(self, right: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
+        """(H + M)^-1 right of columns [D, k] by eq. (2), with more [D] on the diagonal of M."""
+        bend = self.along - self.rest
+        few = self.directions * np.sqrt(np.abs(bend))
+        round_ones = (np.full(len(few), self.rest) if more is None else self.rest + more)[:, None]
+        over = few / round_ones
+        small = add_to_diagonal((few.T @ over)[None], np.where(bend < 0.0, -1.0, 1.0)[None])
+        return right / round_ones - over @ solve(small, (over.T @ right)[None])[0]
 
 
 Curvature = WholeCurvature | FewDirections
 
 
-def _solve_system(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix^-1 right [n] of one system [n, n]; LinAlgError for a singular matrix."""
-    return solve(matrix[None], right[None, :, None])[0, :, 0]
+def solve_with_rows(
+    h: Curvature, more: np.ndarray | None, right: np.ndarray, a: np.ndarray, value: np.ndarray, slack: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """d [D] and y [n] of the system (H + M) d + a'y = right [D], a d - slack y = value [n], with rows a [n, D].
+
+    more [D] is the diagonal of M, and slack [n] positive; rows may depend on each other. Duals y come from a system of
+    their own: of rows with next to no slack, a d - value has lost their digits.
+    """
+    if not len(a):
+        return h.solve(right[:, None], more)[:, 0], slack
+    solved = h.solve(np.concatenate([right[:, None], a.T], axis=1), more)
+    free, pulled = solved[:, 0], solved[:, 1:]
+    between = a @ pulled
+    between = add_to_diagonal(between[None], (slack + DEPENDENCE * between.diagonal())[None])
+    y = solve(between, (a @ free - value)[None, :, None])[0, :, 0]
+    return free - pulled @ y, y
 
 
 def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:
