@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_program import objective, random_programs, residual, scipy_answer
 from scipy.optimize import linprog
 
+from meco.tr import interior_point, large_program
 from meco.tr.elastic_program import Rows
 from meco.tr.interior_point import solve_from_inside
 from meco.tr.large_curvature import FewDirections, WholeCurvature, find_curvature
@@ -21,7 +22,7 @@ def first(rows: Rows) -> Rows:
 
 
 def solve_each(hessian, slope, rows, low, high):
-    """solve_from_inside() of every run, from the middle of nowhere."""
+    """s, duals and the guess of s on its bounds of solve_from_inside() of every run, from the middle of nowhere."""
     found = [
         solve_from_inside(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], np.zeros(len(slope[b])))
         for b, h in enumerate(find_curvature(hessian, slope))
@@ -33,34 +34,77 @@ def solve_each(hessian, slope, rows, low, high):
 def test_its_answer_is_that_of_the_program_of_few_variables(count):
     hessian, slope, rows, low, high = random_programs(np.random.default_rng(count), 5, 30, count)
     expected, duals = solve_program(hessian, slope, rows, low, high, np.zeros_like(rows.value))
-    s, found = solve_each(hessian, slope, rows, low, high)
+    s, found, _ = solve_each(hessian, slope, rows, low, high)
     assert_allclose(s, expected, atol=1e-3)
     assert_allclose(found, duals, atol=1e-3 * (1.0 + np.abs(duals).max(initial=0.0)))
     assert ((low <= s) & (s <= high)).all()
 
 
-def test_bounds_that_hold_a_step_back_are_met_exactly():
+def test_the_guess_meets_the_bounds_that_hold_a_step_back():
     hessian, slope, rows, low, high = random_programs(np.random.default_rng(3), 3, 60, 5)
-    s, dual = solve_each(hessian, 50.0 * slope, rows, low, high)
+    _, dual, s = solve_each(hessian, 50.0 * slope, rows, low, high)
     pull = 50.0 * slope + np.einsum("bde,be->bd", hessian, s) + np.einsum("bcd,bc->bd", rows.matrix, dual)
     assert_array_equal(s[pull > 0.1], low[pull > 0.1])
     assert_array_equal(s[pull < -0.1], high[pull < -0.1])
 
 
-@pytest.mark.parametrize("dim", [60, 200])
-def test_nearly_linear_programs_are_solved_as_linear_ones(dim):
-    """As many corners as there are: the active-set guesses alone go round in circles."""
+@pytest.mark.parametrize(("dim", "count"), [(60, 6), (200, 20), (120, 80)])
+def test_nearly_linear_programs_are_solved_as_linear_ones(dim, count):
+    """As many corners as there are: guesses of the active set alone go round in circles."""
     rng = np.random.default_rng(dim)
-    slope = rng.normal(size=(1, dim)) / np.sqrt(dim)
-    matrix = rng.normal(size=(1, 6, dim)) / np.sqrt(dim)
-    low, high = -np.ones((1, dim)), np.ones((1, dim))
-    none = np.zeros((1, 6))
-    rows = Rows(matrix, none, none - np.inf, none - 0.05, none + 30.0)
+    _, slope, rows, low, high = random_programs(rng, 1, dim, count)
+    rows, slope = rows._replace(low=-np.inf + rows.low), slope / np.sqrt(dim)  # linprog takes no interval
     bent = find_curvature(1e-9 * np.eye(dim)[None], slope)
-    s, _ = solve_large_program(bent, slope, rows, low, high, none)
-    linear = linprog(slope[0], A_ub=matrix[0], b_ub=np.full(6, -0.05), bounds=(-1.0, 1.0))
-    assert_allclose(slope[0] @ s[0], linear.fun, atol=1e-3)  # the least curvature of a program is not zero
-    assert (matrix[0] @ s[0] <= -0.05 + 1e-6).all()
+    s, _ = solve_large_program(bent, slope, rows, low, high, 0.0 * rows.value)
+    found, linear = cost_without_curvature(slope, rows, s)[0], least_linear_cost(slope, rows, low, high)
+    assert_allclose(found, linear, atol=1e-4 * (1.0 + abs(linear)))  # the least curvature of a program is not zero
+
+
+def cost_without_curvature(slope, rows, s):
+    """The program's cost of steps where H is 0."""
+    return objective(np.zeros((1, s.shape[1], s.shape[1])), slope, rows, s)
+
+
+def least_linear_cost(slope, rows, low, high):
+    """The least cost of one program where H is 0 and rows have no lower ends, by SciPy: [s, t], t beyond the rows."""
+    count = rows.value.shape[1]
+    return linprog(
+        np.concatenate([slope[0], rows.price[0]]),
+        A_ub=np.concatenate([rows.matrix[0], -np.eye(count)], axis=1),
+        b_ub=(rows.high - rows.value)[0],
+        bounds=[*zip(low[0], high[0]), *[(0.0, None)] * count],
+    ).fun
+
+
+def test_where_no_guess_ends_a_step_keeps_dear_rows_rather_than_bounds(monkeypatch):
+    """Bounds are met within a ten-thousandth of the box by the guess, for which a row may take 10^6 a unit."""
+    _, slope, rows, low, high = random_programs(np.random.default_rng(349), 1, 100, 30)
+    rows = rows._replace(low=-np.inf + rows.low, price=1e3 * rows.price)
+    bent = find_curvature(1e-9 * np.eye(100)[None], slope)
+    monkeypatch.setattr(large_program, "_guess_active_set", lambda *given: None)
+    s, _ = solve_large_program(bent, slope, rows, low, high, 0.0 * rows.value)
+    assert ((low <= s) & (s <= high)).all()
+    excess = cost_without_curvature(slope, rows, s)[0] - least_linear_cost(slope, rows, low, high)
+    assert excess < 1e-2 * np.abs(slope).sum()
+
+
+def test_where_no_guess_ends_a_step_is_at_least_as_good_as_none(monkeypatch):
+    """A method that ends before it has found anything leaves the run where it is."""
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(12), 1, 60, 40)
+    rows = rows._replace(price=1e5 * rows.price)
+    monkeypatch.setattr(large_program, "_guess_active_set", lambda *given: None)
+    monkeypatch.setattr(interior_point, "MOST_STEPS", 2)
+    bent, nowhere = find_curvature(hessian, slope), np.zeros((1, 60))
+    s, _ = solve_large_program(bent, slope, rows, low, high, 0.0 * rows.value)
+    assert objective(hessian, slope, rows, s)[0] <= objective(hessian, slope, rows, nowhere)[0] + 1e-6
+
+
+def test_dear_rows_that_have_to_be_broken_take_more_systems_and_are_solved():
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(1443), 1, 100, 200)
+    rows = rows._replace(value=rows.value + 1.0, price=1e4 * rows.price)
+    (h,) = find_curvature(hessian, slope)
+    s, duals, _ = solve_from_inside(h, slope[0], first(rows), low[0], high[0], np.zeros(100))
+    assert np.max(residual(hessian, slope, rows, low, high, s[None], duals[None]) / rows.price.max()) < 1e-6
 
 
 def test_rows_that_cannot_be_kept_are_broken_at_their_price():
@@ -68,7 +112,7 @@ def test_rows_that_cannot_be_kept_are_broken_at_their_price():
     (h,) = find_curvature(np.eye(dim)[None], np.zeros((1, dim)))
     row = np.ones((1, dim)) / np.sqrt(dim)
     rows = Rows(row, np.zeros(1), np.full(1, 20.0), np.full(1, np.inf), np.full(1, 3.0))
-    s, dual = solve_from_inside(h, np.zeros(dim), rows, -np.ones(dim), np.ones(dim), np.zeros(dim))
+    s, dual, _ = solve_from_inside(h, np.zeros(dim), rows, -np.ones(dim), np.ones(dim), np.zeros(dim))
     assert_allclose(s, 3.0 * row[0], atol=1e-5)  # it would have to be 20
     assert_allclose(dual, -3.0, atol=1e-5)
 
@@ -79,8 +123,8 @@ def test_equal_rows_and_equalities_do_no_harm():
     level[0, :] = 0.0  # all of them equalities
     rows = Rows(rows.matrix, rows.value, level, rows.high, rows.price)
     twice = Rows(*(np.concatenate([part, part], axis=1) for part in rows))
-    s, dual = solve_each(hessian, slope, rows, low, high)
-    again, duals = solve_each(hessian, slope, twice, low, high)
+    s, dual, _ = solve_each(hessian, slope, rows, low, high)
+    again, duals, _ = solve_each(hessian, slope, twice, low, high)
     assert_allclose(again, s, atol=1e-4)
     assert_allclose(duals[0, :4] + duals[0, 4:], dual[0], atol=1e-3 * (1.0 + np.abs(dual).max()))
     assert np.max(residual(hessian, slope, rows, low, high, s, dual)) < 1e-2
@@ -91,7 +135,7 @@ def test_equal_rows_and_equalities_do_no_harm():
 def test_variables_that_cannot_move_stay_and_others_move():
     hessian, slope, rows, low, high = random_programs(np.random.default_rng(10), 1, 60, 3)
     low[0, :10] = high[0, :10] = 0.0
-    s, _ = solve_each(hessian, slope, rows, low, high)
+    s, _, _ = solve_each(hessian, slope, rows, low, high)
     assert_allclose(s[0, :10], 0.0, atol=1e-8)
     expected, _ = solve_program(hessian, slope, rows, low, high, np.zeros_like(rows.value))
     assert_allclose(s, expected, atol=1e-3)
@@ -103,11 +147,16 @@ def test_a_box_of_one_point_and_numbers_that_overflow_give_the_start(curvature):
     hessian, slope, rows, low, high = random_programs(np.random.default_rng(11), 1, dim, 2)
     (h,) = find_curvature(hessian, slope)
     assert isinstance(h, curvature)
-    here = np.zeros(dim)
-    for wrong in (np.full(dim, np.nan), np.full(dim, np.inf)):
+    here, rows = np.zeros(dim), first(rows)
+    wrong = [(np.full(dim, np.nan), rows), (np.full(dim, np.inf), rows)]
+    wrong += [
+        (slope[0], rows._replace(matrix=1e200 * rows.matrix)),
+        (slope[0], rows._replace(value=np.nan * rows.value)),
+    ]
+    for slopes, lines in wrong:
         with np.errstate(all="ignore"):  # as the engine has it
-            s, dual = solve_from_inside(h, wrong, first(rows), low[0], high[0], here)
+            s, dual, _ = solve_from_inside(h, slopes, lines, low[0], high[0], here)
         assert_array_equal(s, here)
         assert_array_equal(dual, 0.0)
-    s, _ = solve_from_inside(h, slope[0], first(rows), here, here, here)
+    s, _, _ = solve_from_inside(h, slope[0], rows, here, here, here)
     assert_array_equal(s, here)

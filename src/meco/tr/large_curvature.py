@@ -92,7 +92,7 @@ def solve_with_rows(
     their own: of rows with next to no slack, a d - value has lost their digits.
     """
     if not len(a):
-        return h.solve(right[:, None], more)[:, 0], slack
+        return h.solve(right[:, None], more)[:, 0], value
     solved = h.solve(np.concatenate([right[:, None], a.T], axis=1), more)
     free, pulled = solved[:, 0], solved[:, 1:]
     between = a @ pulled

@@ -9,6 +9,8 @@ begin again at the end of interior_point.py, where little is left to guess.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from meco.core.arrays import Array
@@ -35,11 +37,21 @@ def solve_large_program(
         start = minimise_in_box(h, slope[b] + duals[b] @ rows.matrix[b], low[b], high[b])
         found = _guess_active_set(*given, duals[b], start, GUESS_CURVATURE * h.size)
         if found is None:
-            near = solve_from_inside(*given, start)
-            found = _guess_active_set(*given, near[1], near[0], h.size) or near
+            inside = solve_from_inside(*given, start)
+            found = _guess_active_set(*given, inside.duals, inside.held, h.size)
+        if found is None:  # rows that depend on each other, or more of them active than there are variables
+            here = np.minimum(np.maximum(np.zeros_like(start), low[b]), high[b])
+            found = min((inside.s, start, here), key=partial(_cost, *given[:3])), inside.duals
         made.append(found)
     s, y = (np.stack(part) for part in zip(*made))
     return np.minimum(np.maximum(s, low), high), np.minimum(np.maximum(y, -rows.price), rows.price)
+
+
+def _cost(h: Curvature, slope: np.ndarray, rows: Rows, s: np.ndarray) -> float:
+    """What eq. (1) of program.py minimises at s [D]: f's model, and the price of the rows that s breaks."""
+    z = rows.matrix @ s + rows.value
+    broken = np.abs(z - np.minimum(np.maximum(z, rows.low), rows.high))
+    return float(slope @ s + 0.5 * (s @ h.times(s)) + rows.price @ broken)
 
 
 def minimise_in_box(h: Curvature, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
