@@ -1,6 +1,6 @@
 """Quality in 100 and 200 variables at few evaluations a variable: TR beside evolution strategies, SHADE and SLSQP.
 
-    python benchmarks/many_variables.py [--dims 100] [--each 10 50] [--seeds 1] [--problems C01 C04 ...]
+    python benchmarks/many_variables.py [--dims 100] [--each 10 50] [--seeds 1] [--problems C01 C04 ...] [--workers 16]
 
 CEC 2017 in 100 variables and one problem of every train family in 200, as both metrics see them: feasibility first, and
 the least f + nu. SLSQP has forward differences, every one of which counts, and starts in the middle of the box, as TR
@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -126,26 +128,35 @@ def mean_ranks(kept: dict[str, dict[str, float]], each: int) -> dict[str, list[s
     return lines
 
 
+def run_cell(cell: str) -> dict[str, float]:
+    """run() by the name under which it is kept."""
+    method, name, dim, each, seed = cell.split(" ")
+    return run(method, meco.get_problem(name, dim=int(dim)), int(each) * int(dim), int(seed))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dims", nargs="+", type=int, default=[100, 200])
     parser.add_argument("--each", nargs="+", type=int, default=[10, 50], help="evaluations a variable")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--problems", nargs="+", help="all unless given")
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     args = parser.parse_args()
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"machine": machine(), "runs": {}}
+    asked = [
+        f"{method} {name} {dim} {each} {seed}"
+        for each, dim in product(args.each, args.dims)
+        for name in args.problems or (CEC if dim <= 100 else train_problems())
+        for seed, method in product(args.seeds, args.methods)
+    ]
+    with ProcessPoolExecutor(args.workers) as pool:
+        running = {pool.submit(run_cell, cell): cell for cell in asked if cell not in kept["runs"]}
+        for done in as_completed(running):
+            kept["runs"][running[done]] = done.result()
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+            print(running[done], done.result(), flush=True)
     for each in args.each:
-        for dim in args.dims:
-            names = CEC if dim <= 100 else train_problems()
-            for name in args.problems or names:
-                problem = meco.get_problem(name, dim=dim)
-                for seed in args.seeds:
-                    for method in METHODS:
-                        cell = f"{method} {name} {dim} {each} {seed}"
-                        if cell not in kept["runs"]:
-                            kept["runs"][cell] = run(method, problem, each * dim, seed)
-                            KEPT.write_text(json.dumps(kept, indent=1) + "\n")
-                            print(cell, kept["runs"][cell], flush=True)
         print(f"\n{each} evaluations a variable: mean rank, feasibility first and by f + nu (problems)")
         for method, told in mean_ranks(kept["runs"], each).items():
             print(f"{method:16s} {'   '.join(told)}")
