@@ -8,12 +8,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_program import objective, random_programs, residual, scipy_answer
 from scipy.optimize import linprog
 
-from meco.tr import interior_point, large_program
+from meco.tr import large_program
 from meco.tr.elastic_program import Rows
-from meco.tr.interior_point import solve_from_inside
+from meco.tr.interior_point import CentralPath, InsidePoint
 from meco.tr.large_curvature import FewDirections, WholeCurvature, find_curvature
 from meco.tr.large_program import solve_large_program
 from meco.tr.program import solve_program
+
+
+def solve_from_inside(h, slope, rows, low, high, start):
+    """Where the first steps of a program end."""
+    return CentralPath(h, slope, rows, low, high, start).follow(*large_program.INSIDE_STEPS[0])
 
 
 def first(rows: Rows) -> Rows:
@@ -22,7 +27,7 @@ def first(rows: Rows) -> Rows:
 
 
 def solve_each(hessian, slope, rows, low, high):
-    """s, duals and the guess of s on its bounds of solve_from_inside() of every run, from the middle of nowhere."""
+    """s, duals and the guess of s on its bounds of every run, from the middle of nowhere."""
     found = [
         solve_from_inside(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], np.zeros(len(slope[b])))
         for b, h in enumerate(find_curvature(hessian, slope))
@@ -88,15 +93,94 @@ def test_where_no_guess_ends_a_step_keeps_dear_rows_rather_than_bounds(monkeypat
     assert excess < 1e-2 * np.abs(slope).sum()
 
 
-def test_where_no_guess_ends_a_step_is_at_least_as_good_as_none(monkeypatch):
-    """A method that ends before it has found anything leaves the run where it is."""
-    hessian, slope, rows, low, high = random_programs(np.random.default_rng(12), 1, 60, 40)
-    rows = rows._replace(price=1e5 * rows.price)
+@pytest.mark.parametrize("best", ["where it is", "projected gradients", "inside"])
+def test_where_no_guess_ends_the_cheapest_of_what_is_known_is_the_step_with_its_duals(monkeypatch, best):
+    """f is the square of what is left to a target; the row costs next to nothing."""
+    dim, rows = (
+        60,
+        Rows(np.zeros((1, 1, 60)), np.ones((1, 1)), -np.inf * np.ones((1, 1)), np.zeros((1, 1)), np.full((1, 1), 1e-6)),
+    )
+    points = {"where it is": np.zeros(dim), "projected gradients": np.full(dim, 0.2), "inside": np.full(dim, -0.2)}
+    target = points[best]
+    bent = find_curvature(np.eye(dim)[None], -target[None])
+    inside = InsidePoint(points["inside"], np.full(1, 0.5e-6), points["inside"])
     monkeypatch.setattr(large_program, "_guess_active_set", lambda *given: None)
-    monkeypatch.setattr(interior_point, "MOST_STEPS", 2)
-    bent, nowhere = find_curvature(hessian, slope), np.zeros((1, 60))
-    s, _ = solve_large_program(bent, slope, rows, low, high, 0.0 * rows.value)
-    assert objective(hessian, slope, rows, s)[0] <= objective(hessian, slope, rows, nowhere)[0] + 1e-6
+    monkeypatch.setattr(large_program, "minimise_in_box", lambda *given: points["projected gradients"])
+    monkeypatch.setattr(CentralPath, "follow", lambda *given: inside)
+    low, high, duals = -np.ones((1, dim)), np.ones((1, dim)), np.full((1, 1), 0.1e-6)
+    s, y = solve_large_program(bent, -target[None], rows, low, high, duals)
+    assert_array_equal(s[0], target)
+    assert y == (inside.duals if best == "inside" else duals)
+
+
+def test_a_guess_from_inside_that_costs_more_is_not_the_step(monkeypatch):
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(12), 1, 60, 4)
+    bent, none = find_curvature(hessian, slope), 0.0 * rows.value
+    expected, _ = solve_large_program(bent, slope, rows, low, high, none)
+    guesses = iter([None, (high[0], none[0]), (high[0], none[0])])
+    monkeypatch.setattr(large_program, "_guess_active_set", lambda *given: next(guesses))
+    s, _ = solve_large_program(bent, slope, rows, low, high, none)
+    assert_allclose(s, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 3, 40, 100])
+def test_a_newton_step_meets_both_equations_to_first_order(count):
+    """The slope is 0 after it, and every product is mu but for the product of both changes."""
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(count), 1, 60, count)
+    (h,) = find_curvature(hessian, slope)
+    path = CentralPath(h, slope[0], first(rows), low[0], high[0], np.zeros(60))
+    off, mu, rng = slope[0], 0.02, np.random.default_rng(1)
+    path.gap, path.force = (part * rng.uniform(0.5, 2.0, len(part)) for part in (path.gap, path.force))
+    y, q = (path.force[part] for part in path._parts[2:])
+    q[...] = np.maximum(path.ends.price - y, 0.1)
+    ds, d_gap, d_force = path.newton_step(off, mu)
+    assert_allclose(path.gap * d_force + path.force * d_gap, mu - path.gap * path.force, rtol=1e-6, atol=1e-8)
+    below, above, dw, dt = (d_gap[part] for part in path._parts)
+    z_low, z_high, dy, dq = (d_force[part] for part in path._parts)
+    assert_array_equal(below, ds)
+    assert_array_equal(above, -ds)
+    assert_array_equal(dq, -dy)
+    along = path.ends.sign * (path.a @ ds)[path.ends.row]
+    assert_allclose(dw, dt - along, atol=1e-6)
+    pulled = np.bincount(path.ends.row, path.ends.sign * dy, minlength=len(path.a)) @ path.a
+    assert_allclose(off + h.times(ds) + pulled - z_low + z_high, 0.0, atol=1e-6)
+
+
+def test_one_row_under_curvature_of_ten_decades_is_solved_in_a_second_stage():
+    """The first ends where mu is small beside the steepest slope, which is no guess for the flattest variables."""
+    rng, dim = np.random.default_rng(2), 80
+    vectors = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
+    hessian, row = (vectors * 10.0 ** rng.uniform(-6.0, 4.0, dim)) @ vectors.T, rng.normal(size=(1, 1, dim))
+    rows = Rows(
+        row / np.linalg.norm(row),
+        np.full((1, 1), 0.5),
+        np.full((1, 1), -np.inf),
+        np.zeros((1, 1)),
+        np.full((1, 1), 30.0),
+    )
+    slope, low, high = rng.normal(size=(1, dim)) / np.sqrt(dim), -np.ones((1, dim)), np.ones((1, dim))
+    (h,) = bent = find_curvature(hessian[None], slope)
+    s, y = solve_large_program(bent, slope, rows, low, high, np.zeros((1, 1)))
+    assert certified_gap(h, slope[0], first(rows), low[0], high[0], s[0], y[0]) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dear_equal_rows_are_kept_to_rounding(seed):
+    """A row at 10^6 a unit that is missed by 10^-8 costs a hundredth of f."""
+    rng, dim, count = np.random.default_rng(seed), 100, 60
+    hessian, slope, rows, low, high = random_programs(rng, 1, dim, count)
+    rows = rows._replace(price=np.full((1, count), 1e6), low=np.where(rng.uniform(size=(1, count)) < 0.5, 0.0, -np.inf))
+    (h,) = bent = find_curvature(1e-3 * hessian, slope)
+    s, y = solve_large_program(bent, slope, rows, low, high, 0.0 * rows.value)
+    assert certified_gap(h, slope[0], first(rows), low[0], high[0], s[0], y[0]) < 1e-5
+
+
+def certified_gap(h, slope, rows, low, high, s, y):
+    """At most by how much the cost at s [D] is above the least, shown by the duals y [C] of its rows."""
+    z, pull = rows.matrix @ s + rows.value, slope + h.times(s) + y @ rows.matrix
+    end = np.where(y > 0.0, rows.high, np.where(y < 0.0, rows.low, 0.0))
+    broken = np.maximum(z - rows.high, 0.0) + np.maximum(rows.low - z, 0.0)
+    return float(rows.price @ broken - y @ (z - end) - np.minimum(pull * (low - s), pull * (high - s)).sum())
 
 
 def test_dear_rows_that_have_to_be_broken_take_more_systems_and_are_solved():

@@ -48,6 +48,21 @@ def test_rows_that_depend_on_each_other_share_their_dual():
     assert_allclose(duals.sum(), dual[0], rtol=1e-8)
 
 
+@pytest.mark.parametrize("dim", [60, EXACT_VARIABLES + 10])
+def test_more_rows_than_variables_are_solved_as_few_are(dim):
+    """Rows of every slack, many more than there are variables."""
+    rng, count = np.random.default_rng(5), 3 * dim
+    hessian, more = rng.normal(size=(1, dim, dim)), rng.uniform(0.0, 10.0, dim)
+    (made,) = find_curvature(hessian + hessian.mT, rng.normal(size=(1, dim)))
+    a, right, value = rng.normal(size=(count, dim)), rng.normal(size=dim), rng.normal(size=count)
+    slack = 10.0 ** np.where(
+        np.arange(count) < dim // 2, rng.uniform(-12.0, -6.0, count), rng.uniform(-1.0, 6.0, count)
+    )
+    d, y = solve_with_rows(made, more, right, a, value, slack)
+    assert_allclose(dense(made, dim) @ d + more * d + y @ a, right, atol=1e-6 * np.abs(y).max())
+    assert_allclose(a @ d - slack * y, value, atol=1e-7 * (1.0 + np.abs(y).max() * 1e-3))
+
+
 def test_few_curved_directions_are_all_found():
     """Rank eight in 200 variables: the curvature of |L| along each of them, and hardly any elsewhere."""
     rng, dim = np.random.default_rng(4), EXACT_VARIABLES + 50

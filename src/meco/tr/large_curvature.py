@@ -28,7 +28,8 @@ EXACT_VARIABLES = 150  # up to which |L| is a matrix
 DIRECTIONS = 40  # beyond: dimensions of the Krylov space
 LEAST_BEND = 1e-6  # curvature of a direction, in units of the root mean square: a program without any has corners
 LEAST_REST = 1e-3  # the same of all directions that are not looked at
-DEPENDENCE = 1e-12  # share of itself by which a row is looser: rows that depend on each other would have no duals
+DEPENDENCE = 1e-14  # share of itself by which a row is looser: rows that depend on each other would have no duals
+TIGHT = 1e-6  # slack of a row, in units of one over the curvature, below which its dual is solved for beside others
 
 
 class WholeCurvature(NamedTuple):
@@ -40,6 +41,10 @@ class WholeCurvature(NamedTuple):
     def times(self, s: np.ndarray) -> np.ndarray:
         """H s of a vector s [D]: [D]."""
         return self.matrix @ s
+
+    def whole(self) -> np.ndarray:
+        """H as a new matrix [D, D]."""
+        return self.matrix.copy()
 
     def among(self, free: np.ndarray) -> WholeCurvature:
         """H among the variables where a mask [D] holds."""
@@ -66,6 +71,11 @@ class FewDirections(NamedTuple):
         """H s of a vector s [D]: [D]."""
         return self.rest * s + self.directions @ ((self.along - self.rest) * (self.directions.T @ s))
 
+    def whole(self) -> np.ndarray:
+        """H as a new matrix [D, D]."""
+        made = (self.directions * (self.along - self.rest)) @ self.directions.T
+        return add_to_diagonal(made[None], np.full((1, 1), self.rest), overwrite=True)[0]
+
     def among(self, free: np.ndarray) -> FewDirections:
         """H among the variables where a mask [D] holds; its directions are not orthogonal any more."""
         return self._replace(directions=self.directions[free])
@@ -89,8 +99,18 @@ def solve_with_rows(
     """d [D] and y [n] of the system (H + M) d + a'y = right [D], a d - slack y = value [n], with rows a [n, D].
 
     more [D] is the diagonal of M, and slack [n] positive; rows may depend on each other. Duals y come from a system of
-    their own: of rows with next to no slack, a d - value has lost their digits.
+    their own: of rows with next to no slack, a d - value has lost their digits. Of more rows than variables the loose
+    ones are curvature.
     """
+    if len(a) > len(right):
+        return _solve_with_many_rows(h, more, right, a, value, slack)
+    return _solve_bordered(h, more, right, a, value, slack)
+
+
+def _solve_bordered(
+    h: Curvature, more: np.ndarray | None, right: np.ndarray, a: np.ndarray, value: np.ndarray, slack: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """solve_with_rows() with a system of its own for the duals of all rows."""
     if not len(a):
         return h.solve(right[:, None], more)[:, 0], value
     solved = h.solve(np.concatenate([right[:, None], a.T], axis=1), more)
@@ -99,6 +119,22 @@ def solve_with_rows(
     between = add_to_diagonal(between[None], (slack + DEPENDENCE * between.diagonal())[None])
     y = solve(between, (a @ free - value)[None, :, None])[0, :, 0]
     return free - pulled @ y, y
+
+
+def _solve_with_many_rows(
+    h: Curvature, more: np.ndarray | None, right: np.ndarray, a: np.ndarray, value: np.ndarray, slack: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """solve_with_rows() with y = (a d - value) / slack put into the first equation for rows that are loose enough."""
+    whole = WholeCurvature(h.whole() if more is None else h.whole() + np.diag(more), h.size)
+    tight = slack < TIGHT / h.size
+    few, weight = a[~tight], 1.0 / slack[~tight]
+    scaled = few * np.sqrt(weight)[:, None]
+    whole.matrix[...] += scaled.T @ scaled
+    y = np.empty(len(a))
+    pulled = right + (weight * value[~tight]) @ few
+    d, y[tight] = _solve_bordered(whole, None, pulled, a[tight], value[tight], slack[tight])
+    y[~tight] = weight * (few @ d - value[~tight])
+    return d, y
 
 
 def find_curvature(hessian: Array, slope: Array) -> list[Curvature]:

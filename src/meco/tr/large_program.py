@@ -4,24 +4,24 @@ Most variables begin away from their bounds and end at one, while few rows do. S
 system at all: the Lagrangian of the last duals is minimised in the box by projected gradients, after twenty of which
 nearly all bounds are right. From there active rows and bounds are guessed (active_set.py): variables at a bound are
 moved to it, and a system of the others and the active rows is solved for what is left. Guesses that go round in circles
-begin again at the end of interior_point.py, where little is left to guess.
+begin again where interior_point.py ends, as little is left to guess there, and once more some steps further on.
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 
 from meco.core.arrays import Array
 from meco.tr.active_set import GUESS_CURVATURE, GUESSES
 from meco.tr.elastic_program import PENALTY, Rows
-from meco.tr.interior_point import solve_from_inside
+from meco.tr.interior_point import CentralPath
 from meco.tr.large_curvature import Curvature, solve_with_rows
 
 PROJECTED_STEPS = 20  # of a gradient: ten leave a system more, sixty take as long as a system
 LEAST_FALL = 1e-5  # that a projected gradient is followed for, in shares of the first one's
+INSIDE_STEPS = (1e-8, 100), (1e-11, 12)  # last mu and most Newton steps, before a guess and before another
 TOLERANCE = 1e-8  # of the optimality conditions
+ROW_TOLERANCE = 1e-12  # of an active row, which may cost 10^6 a unit; rounding leaves less with few variables
 
 
 def solve_large_program(
@@ -31,27 +31,44 @@ def solve_large_program(
 
     In NumPy and run by run, with curvature `bent` of each, slope [B, D], and duals [B, C] to begin with.
     """
-    made = []
-    for b, h in enumerate(bent):
-        given = h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b]
-        start = minimise_in_box(h, slope[b] + duals[b] @ rows.matrix[b], low[b], high[b])
-        found = _guess_active_set(*given, duals[b], start, GUESS_CURVATURE * h.size)
-        if found is None:
-            inside = solve_from_inside(*given, start)
-            found = _guess_active_set(*given, inside.duals, inside.held, h.size)
-        if found is None:  # rows that depend on each other, or more of them active than there are variables
-            here = np.minimum(np.maximum(np.zeros_like(start), low[b]), high[b])
-            found = min((inside.s, start, here), key=partial(_cost, *given[:3])), inside.duals
-        made.append(found)
+    made = [
+        _solve_one(h, slope[b], Rows(*(part[b] for part in rows)), low[b], high[b], duals[b])
+        for b, h in enumerate(bent)
+    ]
     s, y = (np.stack(part) for part in zip(*made))
     return np.minimum(np.maximum(s, low), high), np.minimum(np.maximum(y, -rows.price), rows.price)
 
 
+def _solve_one(
+    h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, duals: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """s [D] and the duals of the rows [C] of one program, with duals [C] to begin with.
+
+    A guess from inside that ends may still have missed a dear row by what rounding is, so its cost is compared. Where
+    none ends, as with rows that depend on each other, the cheapest of what is known is the step.
+    """
+    program = h, slope, rows, low, high
+    start = minimise_in_box(h, slope + duals @ rows.matrix, low, high)
+    found = _guess_active_set(*program, duals, start, GUESS_CURVATURE * h.size)
+    if found is not None:
+        return found
+    path, known = CentralPath(*program, start), list[tuple[np.ndarray, np.ndarray]]()
+    for last_mu, most in INSIDE_STEPS:
+        inside = path.follow(last_mu, most)
+        found = _guess_active_set(*program, inside.duals, inside.held, h.size)
+        if found is not None and _cost(h, slope, rows, found[0]) <= _cost(h, slope, rows, inside.s):
+            return found
+        known += [(inside.s, inside.duals)] if found is None else [(inside.s, inside.duals), found]
+    nowhere = np.minimum(np.maximum(np.zeros_like(start), low), high)
+    return min([(start, duals), (nowhere, duals), *known], key=lambda point: _cost(h, slope, rows, point[0]))
+
+
 def _cost(h: Curvature, slope: np.ndarray, rows: Rows, s: np.ndarray) -> float:
-    """What eq. (1) of program.py minimises at s [D]: f's model, and the price of the rows that s breaks."""
+    """What eq. (1) of program.py minimises at s [D], f's model and the price of broken rows; inf for nan."""
     z = rows.matrix @ s + rows.value
     broken = np.abs(z - np.minimum(np.maximum(z, rows.low), rows.high))
-    return float(slope @ s + 0.5 * (s @ h.times(s)) + rows.price @ broken)
+    cost = float(slope @ s + 0.5 * (s @ h.times(s)) + rows.price @ broken)
+    return np.inf if np.isnan(cost) else cost
 
 
 def minimise_in_box(h: Curvature, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -104,7 +121,7 @@ def _guess_active_set(
         active = (out != 0.0) & (np.abs(out) < most)
         wrong = np.where(active, z - end, np.minimum(np.maximum(u * out, -price), price) - y)
         limit = TOLERANCE * (1.0 + max(float(np.abs(y).max(initial=0.0)), float(np.abs(push).max())))
-        kept = (np.abs(wrong) <= np.where(active, TOLERANCE, limit)).all() and np.abs(moved).max() <= TOLERANCE
+        kept = (np.abs(wrong) <= np.where(active, ROW_TOLERANCE, limit)).all() and np.abs(moved).max() <= TOLERANCE
         if kept and np.abs(push[~held]).max(initial=0.0) <= limit:
             return s, y
         guess = np.concatenate([side, np.sign(out) * (1.0 + active)]).tobytes()  # who is held or broken, at which end
