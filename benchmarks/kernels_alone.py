@@ -1,10 +1,12 @@
-"""The kernels that measure distances to evaluated points, alone, with blocks of threads of several kinds; needs CUDA.
+"""Kernels of an iteration alone, with blocks of threads of several kinds, beside older sources of them; needs CUDA.
 
-    python benchmarks/kernels_alone.py [--dim 10 30] [--seconds 50]
+    python benchmarks/kernels_alone.py [--dim 10 30] [--seconds 40] [--before FOLDER]
+
+FOLDER has other versions of archive_kernel.py, fit_kernel.py, program_kernel.py and tiles.py of meco/device.
 
 Archives have room for 50 D points and are filled in part. For each kind of block milliseconds of a call, the median,
 and the share of 4.8 TB/s at which filled points were read; results are compared with the formulas in float64 on the
-device.
+device. Programs are random ones, of 7 rows; answers of other versions are compared with those of this one.
 """
 
 # mypy: ignore-errors
@@ -12,17 +14,29 @@ device.
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
+from types import ModuleType
 
+import numpy as np
 import torch
 import triton
-import triton.language as tl
 
+from meco.device import operators
 from meco.device.archive_kernel import Tile, choose_tile, measure_nearest, measure_squares
+from meco.tr.program import kernel_constants, limit_of_kernel
+from meco.tr.quadratic import LIKELY_SHARE
+from meco.tr.roughness import ROUGH_LEVELS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "tr"))
+from reference_program import random_programs
 
 RUNS = {10: 16384, 30: 8192}
 SHARES = 0.2, 0.6, 1.0  # of the rows of an archive that are filled
@@ -40,58 +54,8 @@ TILES = {
         Tile(64, 32, 4),
     ],
 }  # fmt: skip
+ROWS, PROGRAMS = 7, 512  # of a program, and how many different ones
 Measure = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-@triton.jit
-def _are_filled(at, row, count, dim):
-    first = tl.min(row, axis=0)
-    filled = tl.load(at + first.to(tl.int64) * dim, mask=first < count, other=float("inf")) < float("inf")
-    return (row < count) & filled
-
-
-@triton.jit(do_not_specialize=["count", "dim"])
-def _square_by_point(x_at, centre_at, width_at, made_at, count, dim, rows: tl.constexpr):
-    """The form before: a thread takes a point."""
-    run, row = tl.program_id(0).to(tl.int64), tl.program_id(1) * rows + tl.arange(0, rows)
-    x_at += run * count * dim
-    there = _are_filled(x_at, row, count, dim)
-    square = tl.where(there, 0.0, float("inf")).to(tl.float64)
-    for d in range(dim):
-        centre, width = tl.load(centre_at + run * dim + d), tl.load(width_at + run * dim + d)
-        apart = (tl.load(x_at + row.to(tl.int64) * dim + d, mask=there, other=0.0) - centre) / width
-        square += apart * apart
-    tl.store(made_at + run * count + row, square, mask=row < count)
-
-
-@triton.jit(do_not_specialize=["count", "dim", "tries"])
-def _nearest_by_point(x_at, point_at, reach_at, made_at, count, dim, tries, rows: tl.constexpr):
-    """The form before: a thread takes a point."""
-    run, k = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    x_at += run * count * dim
-    least = tl.zeros([rows], tl.float64) + float("inf")
-    for first in range(0, count, rows):
-        row = first + tl.arange(0, rows)
-        there = _are_filled(x_at, row, count, dim)
-        most = tl.where(there, 0.0, float("inf")).to(tl.float64)
-        for d in range(dim):
-            point, reach = tl.load(point_at + (run * tries + k) * dim + d), tl.load(reach_at + run * dim + d)
-            apart = tl.abs(tl.load(x_at + row.to(tl.int64) * dim + d, mask=there, other=0.0) - point) / reach
-            most = tl.maximum(most, apart)
-        least = tl.minimum(least, most)
-    tl.store(made_at + run * tries + k, tl.min(least, axis=0))
-
-
-def squares_before(x: torch.Tensor, centre: torch.Tensor, width: torch.Tensor) -> torch.Tensor:
-    (runs, count, dim), made = x.shape, x.new_empty(x.shape[:2])
-    _square_by_point[(runs, triton.cdiv(count, 128))](x, centre, width, made, count, dim, rows=128, num_warps=4)
-    return made
-
-
-def nearest_before(x: torch.Tensor, points: torch.Tensor, reach: torch.Tensor) -> torch.Tensor:
-    (runs, count, dim), made = x.shape, x.new_empty(points.shape[:2])
-    _nearest_by_point[(runs, 1)](x, points, reach, made, count, dim, 1, rows=128, num_warps=4)
-    return made
 
 
 def formula_of_squares(x: torch.Tensor, centre: torch.Tensor, width: torch.Tensor) -> torch.Tensor:
@@ -133,7 +97,75 @@ def time_calls(call: Callable[[], torch.Tensor], repeats: int) -> float:
     return median(before.elapsed_time(after) for before, after in pairwise(marks))
 
 
-def compare(dim: int, runs: int, until: float) -> None:
+def load_modules(folder: Path | None) -> dict[str, ModuleType]:
+    """The kernels' modules from a folder, which become no operators; those of this version without one."""
+    names = ("tiles", "archive_kernel", "program_kernel", "fit_kernel")
+    if folder is None:
+        return {name: importlib.import_module(f"meco.device.{name}") for name in names}
+    now, register, found = sys.modules["meco.device.tiles"], operators.operator, {}
+    operators.operator = lambda schema, empty: lambda launch: launch
+    try:
+        for name in names:
+            spec = importlib.util.spec_from_file_location(f"before_{name}", folder / f"{name}.py")
+            found[name] = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = found[name]
+            spec.loader.exec_module(found[name])
+            if name == "tiles":  # which the others import
+                sys.modules["meco.device.tiles"] = found[name]
+    finally:
+        sys.modules["meco.device.tiles"], operators.operator = now, register
+    return found
+
+
+def compare_programs(dim: int, runs: int, versions: dict[str, dict[str, ModuleType]]) -> None:
+    """Print one line for each version of the program's kernel and each number of warps."""
+    program = random_programs(np.random.default_rng(dim), PROGRAMS, dim, ROWS)
+    moved = [
+        torch.from_numpy(np.ascontiguousarray(part)).cuda().repeat(runs // PROGRAMS, *[1] * (part.ndim - 1))
+        for part in (program[0], program[1], *program[2], *program[3:])
+    ]
+    given = moved[0], moved[1], tuple(moved[2:7]), *moved[7:]
+    limit, known = limit_of_kernel(ROWS, dim), None
+    for version, modules in versions.items():
+        tried = (1, 2, 4) if dim <= 16 else (2, 4, 8)
+        for warps in tried if version == "now" else tried[1:2]:
+            solve = partial(
+                modules["program_kernel"].solve_program_in_one_kernel,
+                *given, torch.zeros_like(moved[3]), limit, kernel_constants(), warps=warps,
+            )  # fmt: skip
+            s, _, solves = solve()
+            known = s if known is None else known
+            apart = int(((s - known).abs().amax(dim=-1) > 1e-6).sum())
+            print(
+                f"   program  {version:8s} {warps} warps {time_calls(solve, REPEATS):6.3f} ms   "
+                f"systems {solves.abs().double().mean():.2f}   unsolved {int((solves < 0).sum())}   "
+                f"s differs by more than 1e-6 in {apart} runs"
+            )
+
+
+def compare_fits(dim: int, runs: int, versions: dict[str, dict[str, ModuleType]]) -> None:
+    """Print one line for each version of the kernel that fits models."""
+    count, functions = 3 * dim + 13, ROWS
+    generator = torch.Generator("cuda").manual_seed(dim)
+    normal = partial(torch.randn, generator=generator, device="cuda", dtype=torch.float64)
+    u, y = normal(runs, count, dim) / dim**0.5, normal(runs, count, functions)
+    u[:, 0] = 0.0
+    eta = torch.full((runs, functions), 1e-9, device="cuda", dtype=torch.float64)
+    eta[:, 1] = ROUGH_LEVELS[1]
+    tau, smooth = (torch.tensor([number], device="cuda", dtype=torch.float64) for number in (100.0, 1e-9))
+    known = None
+    for version, modules in versions.items():
+        fit = partial(
+            modules["fit_kernel"].fit_weights_in_one_kernel,
+            u, y, 0.5 * y, tau, smooth, list(ROUGH_LEVELS), eta, LIKELY_SHARE,
+        )  # fmt: skip
+        w = fit()[0]
+        known = w if known is None else known
+        off = float((w - known).abs().max() / known.abs().max())
+        print(f"   weights  {version:8s} {time_calls(fit, REPEATS):6.3f} ms   differ by {off:.1e} of the largest")
+
+
+def compare(dim: int, runs: int, until: float, before: ModuleType | None) -> None:
     """Print one line for each form of each kernel: how near to the formula, and times at all shares."""
     fills = [round(share * 50 * dim) for share in SHARES]
     archives = [fill_archive(runs, dim, filled, filled) for filled in fills]
@@ -141,14 +173,14 @@ def compare(dim: int, runs: int, until: float) -> None:
     moved = 2 * archives[-1][0].nbytes / copy * 1e3
     print(f"D = {dim}, {runs} runs, {fills} of {50 * dim} rows filled; a copy moves {moved / 1e12:.2f} TB/s")
     kinds = [
-        ("centre", measure_squares, squares_before, formula_of_squares, lambda c: c),
-        ("nearest", measure_nearest, nearest_before, formula_of_nearest, lambda c: c[:, None, :].contiguous()),
+        ("centre", measure_squares, "square_distances_in_one_kernel", formula_of_squares, lambda c: c),
+        ("nearest", measure_nearest, "distances_in_one_kernel", formula_of_nearest, lambda c: c[:, None].contiguous()),
     ]
-    for name, measure, before, formula, shape in kinds:
+    for name, measure, old, formula, shape in kinds:
         given = [(x, shape(centre), width) for x, centre, width in archives]
         few = [tuple(part[:512].contiguous() for part in each) for each in given[:2]]
         known = [formula(*each) for each in few]
-        forms: list[tuple[str, Measure]] = [("before", before)]
+        forms: list[tuple[str, Measure]] = [("before", getattr(before, old))] if before is not None else []
         forms += [
             (f"{tile.rows:4d} rows {tile.lanes:2d} lanes {tile.warps} warps", partial(measure, tile=tile))
             for tile in TILES.get(dim, [choose_tile(dim)])
@@ -161,8 +193,7 @@ def compare(dim: int, runs: int, until: float) -> None:
             error = max(check(call(*each), each_known) for each, each_known in zip(few, known))
             assert error < 1e-13, f"{name}, {form}: off by {error}"
             times[form] = [time_calls(partial(call, *each), REPEATS) for each in given]
-        best = sorted(times, key=lambda form: sum(times[form]))
-        for form in ["before", *[form for form in best if form != "before"]]:
+        for form in sorted(times, key=lambda form: (form != "before", sum(times[form]))):
             rates = [100 * runs * filled * dim * 8 / (ms * 1e-3) / FASTEST for filled, ms in zip(fills, times[form])]
             mark = " <- chosen now" if form == "{:4d} rows {:2d} lanes {} warps".format(*choose_tile(dim)) else ""
             print(
@@ -174,12 +205,19 @@ def compare(dim: int, runs: int, until: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dim", type=int, nargs="+", default=[10, 30])
-    parser.add_argument("--seconds", type=float, default=50.0, help="of all forms; those that come later are left out")
+    parser.add_argument("--seconds", type=float, default=40.0, help="of distances; forms that come later are left out")
+    parser.add_argument("--before", type=Path, help="a folder with other versions of the kernels")
     args = parser.parse_args()
     start = time.perf_counter()
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "triton", triton.__version__)
+    versions = {"now": load_modules(None)} | ({"before": load_modules(args.before)} if args.before else {})
+    before = versions["before"]["archive_kernel"] if args.before else None
     for number, dim in enumerate(args.dim, 1):
-        compare(dim, RUNS.get(dim, 8192), start + args.seconds * number / len(args.dim))
+        runs = RUNS.get(dim, 8192)
+        compare(dim, runs, start + args.seconds * number / len(args.dim), before)
+        torch.cuda.empty_cache()
+        compare_programs(dim, runs, versions)
+        compare_fits(dim, runs, versions)
     print(f"{time.perf_counter() - start:.0f} s")
 
 
