@@ -52,6 +52,15 @@ def test_a_traced_iteration_leaves_in_the_buffers_what_the_written_one_does(sear
         np.testing.assert_allclose(traced, written, rtol=1e-9, atol=1e-9)
 
 
+def test_what_an_iteration_hands_on_is_what_was_there_before_it(monkeypatch):
+    """An old value that is kept beside a new one, and two that change places."""
+    monkeypatch.setattr(torch._inductor, "compile", lambda module, inputs: module)
+    buffers = [torch.full((3,), float(k)) for k in range(4)]
+    run = compile_iteration(lambda t: [t[0] + 5.0, t[0][:], t[3], t[2]], buffers, torch.Generator())
+    run()
+    assert [buffer[0].item() for buffer in buffers] == [5.0, 0.0, 3.0, 2.0]
+
+
 def test_products_with_a_single_column_or_row_are_sums():
     a, b = torch.rand(3, 4, 5, dtype=torch.float64), torch.rand(3, 5, 6, dtype=torch.float64)
     for left, right in ((a, b[:, :, :1]), (a[:, :1], b)):

@@ -16,7 +16,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
 from meco.device.kernels import MOST_VARIABLES, can_launch, has_kernels, using_kernels
-from meco.tr.archive import distances_to_nearest
+from meco.tr import archive as archive_file
+from meco.tr.archive import distances_to_nearest, is_stale
 from meco.tr.curvature import MAX_CURVATURE, SCHEDULE, convexify_by_products
 from meco.tr.elastic_program import Rows
 from meco.tr.program import KERNEL_ROWS, kernel_constants, limit_of_kernel, solve_program
@@ -227,21 +228,36 @@ def test_kernels_are_for_float64_on_a_cuda_device_and_can_be_turned_off():
         assert not has_kernels(x)
 
 
-@pytest.mark.parametrize(("dim", "count"), [(1, 5), (3, 40), (10, 33), (MOST_VARIABLES, 100)])
+@pytest.mark.parametrize(
+    ("dim", "count"), [(1, 5), (2, 150), (3, 300), (10, 33), (10, 257), (17, 70), (30, 130), (MOST_VARIABLES, 100)]
+)
 def test_the_kernels_measure_distances_to_evaluated_points_as_numpy_does(dim, count):
     """Rows that are not filled yet are infinitely far away."""
     from meco.device.archive_kernel import distances_in_one_kernel, square_distances_in_one_kernel
 
     rng = np.random.default_rng(dim)
     x, points = rng.uniform(size=(RUNS, count, dim)), rng.uniform(size=(RUNS, 4, dim))
-    x[:, -2:], points[:, 1] = np.inf, x[:, 0]
+    x[:, -(count // 2) :], points[:, 1] = np.inf, x[:, 0]
     width, centre = rng.uniform(0.1, 2.0, (RUNS, dim)), points[:, 0]
     found = to_numpy(square_distances_in_one_kernel(*map(moved, (x, centre, width))))
     assert_allclose(found, np.sum(((x - centre[:, None]) / width[:, None]) ** 2, axis=-1), rtol=1e-14)
     archive = SimpleNamespace(x=x)
     found = to_numpy(distances_in_one_kernel(*map(moved, (x, points, width))))
-    assert_array_equal(found, distances_to_nearest(archive, points, width))
+    assert_allclose(found, distances_to_nearest(archive, points, width), rtol=1e-14)
     assert_array_equal(found[:, 1], 0.0)
+
+
+def test_one_distance_tells_which_points_are_stale(monkeypatch):
+    """Points at an evaluated one, a bit beside one, near one, and far from all."""
+    monkeypatch.setattr(archive_file, "has_kernels", lambda x: not isinstance(x, np.ndarray))
+    x = np.tile(np.random.default_rng(1).uniform(0.1, 0.9, (1, 30, 3)), (4, 1, 1))
+    points, reach = x[:, 7] + np.array([0.0, 2e-16, 1e-3, 0.5])[:, None], np.full((4, 3), 0.1)
+    every, none = np.ones(4, dtype=bool), np.zeros(4, dtype=bool)
+    for idle, exact in ((every, none), (none, every), (every, every), (none, none)):
+        found = is_stale(SimpleNamespace(x=moved(x)), *map(moved, (points, reach, idle, exact)))
+        known = is_stale(SimpleNamespace(x=x), points, reach, idle, exact)
+        assert_array_equal(to_numpy(found), known)
+        assert_array_equal(known, [idle[0] | exact[0], idle[0], idle[0], False])
 
 
 @pytest.mark.parametrize(("count", "dim", "functions"), [(5, 1, 2), (32, 5, 8), (43, 10, 7), (109, MOST_VARIABLES, 3)])

@@ -60,7 +60,10 @@ def compile_iteration(
     """
 
     def iterate_in_place(given: list[Tensor]) -> tuple[()]:
-        for buffer, made in zip(given, iterate(given)):
+        place, kept = {_storage_of(buffer): k for k, buffer in enumerate(given)}, list[Tensor]()
+        for k, (buffer, made) in enumerate(zip(given, iterate(given))):  # a part of what is overwritten first is copied
+            kept.append(made if made is buffer or place.get(_storage_of(made), len(given)) > k else made.clone())
+        for buffer, made in zip(given, kept):
             if made is not buffer:
                 buffer.copy_(made)
         return ()
@@ -77,6 +80,11 @@ def compile_iteration(
         compiled(*buffers, *(draw() for draw in draws))
 
     return run
+
+
+def _storage_of(tensor: Tensor) -> int:
+    """What tells the memory that a tensor is a part of, where it has no address."""
+    return tensor.untyped_storage()._cdata
 
 
 def _draw_before(module: Any, generator: torch.Generator) -> list[Draw]:

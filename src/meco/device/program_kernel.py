@@ -116,12 +116,12 @@ def _program_kernel(
                 while row < block_rows:
                     across = tl.load(first + row * dim + i[None, :], mask=real[None, :], other=0.0)
                     down = tl.load(first + row * dim + i[:, None], mask=real[:, None], other=0.0)
-                    made += (rho * down) * across
+                    made += rho * (down * across)
                     row = tl.min(tl.where(active_r & (r > row), r, block_rows), axis=0)
                 inverted = sweep_inverse(made, dim, block)
                 known_b, known_r, stale = active_b, active_r, False
-            d = -tl.sum(inverted * gradient[None, :], axis=1)
-            q, bend = tl.sum(matrix * d[None, :], axis=1), tl.sum(hessian * d[None, :], axis=1)
+            d = -tl.sum(inverted * gradient[:, None], axis=0)  # both are symmetric
+            q, bend = tl.sum(matrix * d[None, :], axis=1), tl.sum(hessian * d[:, None], axis=0)
             start, steep = tl.sum(gradient * d, axis=0), tl.sum(d * (bend + sigma * d), axis=0)
             length = tl.full([], 1.0, tl.float64)
             new_b, new_r = wb + d, wr + q

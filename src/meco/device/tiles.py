@@ -35,18 +35,17 @@ def sweep_inverse(matrix, size, block: tl.constexpr):
     """The inverse of a positive definite matrix [block, block], of which the first `size` rows and columns are swept.
 
     The sweep operator needs no other memory: a pivot takes its product off the rest, and its own row and column are
-    divided by it. Rows beyond come out as they are, with the other sign.
+    divided by it. They are the same but for rounding, so the row stands for both: a sum along rows takes threads that
+    have neighbouring columns several exchanges for each row. Rows beyond come out as they are, with the other sign.
     """
     i = tl.arange(0, block)
     for k in range(size):
         here = i == k
         row = tl.sum(tl.where(here[:, None], matrix, 0.0), axis=0)
-        column = tl.sum(tl.where(here[None, :], matrix, 0.0), axis=1)
         over = 1.0 / tl.sum(tl.where(here, row, 0.0), axis=0)
-        row = tl.where(here, -1.0, row) * over
-        column = tl.where(here, -1.0, column)
+        row = tl.where(here, -1.0, row)
         rest = tl.where(here[:, None] | here[None, :], 0.0, matrix)
-        matrix = rest - column[:, None] * row[None, :]
+        matrix = rest - row[:, None] * (row * over)[None, :]
     return -matrix
 
 

@@ -239,6 +239,19 @@ def distances_to_nearest(archive: PointArchive, x: Array, reach: Array) -> Array
     return xp.concat([least(largest(apart, keepdims=False)) for apart in each], axis=1)
 
 
+def is_stale(archive: PointArchive, x: Array, reach: Array, idle: Array, exact: Array) -> Array:
+    """Which of points x [B, D] are not worth evaluating: idle ones near an evaluated one, exact ones at one: [B].
+
+    idle and exact [B] say which are asked about. Near is within SAME_POINT_RADII of reach [B, D].
+    """
+    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:  # points are read once; a difference above 0 stays above it
+        apart = distances_to_nearest(archive, x[:, None, :], reach)[:, 0]
+        return (idle & (apart < SAME_POINT_RADII)) | (exact & (apart == 0.0))
+    if maybe_any(idle):
+        idle = idle & is_near_evaluated(archive, x, reach)
+    return idle | (exact & is_evaluated(archive, x))
+
+
 def are_repeated(archive: PointArchive, x: Array) -> Array:
     """Whether the very points x [B, k, D] have been evaluated, whether they failed or not: [B, k]."""
     return distances_to_nearest(archive, x, namespace(x).zeros_like(x[:, 0, :]) + EXACT_REACH) < SAME_POINT_RADII
@@ -251,8 +264,6 @@ def is_repeated(archive: PointArchive, x: Array) -> Array:
 
 def is_evaluated(archive: PointArchive, x: Array) -> Array:
     """Whether points x [B, D] were evaluated, to the last bit, whether they failed or not: [B]."""
-    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:  # numbers that differ have a difference above 0
-        return distances_to_nearest(archive, x[:, None, :], namespace(x).ones_like(x))[:, 0] == 0.0
     if not isinstance(x, np.ndarray):
         xp = namespace(x)
         return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)

@@ -29,7 +29,8 @@ def list_first_starts(shapes: Iterable[tuple[int, int]], device: str) -> list[Fi
     found |= {FirstStart("weights", _tile(dim, 16), 1 if count < 8 else 8, device) for dim, count in known}
     for name in ("variance", "diagonal", "curvature", "changes", "update"):
         found |= {FirstStart(name, _tile(dim, 16), 1, device) for dim, _ in known}
-    found |= {FirstStart(name, 2, 1, device) for name in ("square", "nearest")}
+    for name in ("square", "nearest"):  # which read two numbers in one go where variables are even in number
+        found |= {FirstStart(name, max(1, _tile(dim, 1) - dim % 2), 1, device) for dim, _ in known}
     return sorted(found, key=lambda start: (list(STARTS).index(start.kernel), -start.dim, -start.rows))
 
 

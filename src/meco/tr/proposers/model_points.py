@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.arrays import Array, maybe_any, namespace, rows, zeros_like
 from meco.core.engine import Task
 from meco.core.rule import best
-from meco.tr.archive import SAME_POINT_RADII, PointArchive, are_repeated, is_evaluated, is_near_evaluated, is_repeated
+from meco.tr.archive import SAME_POINT_RADII, PointArchive, are_repeated, is_repeated, is_stale
 from meco.tr.categories import make_category_moves
 from meco.tr.cheap import make_cheap_step
 from meco.tr.controls import ControlValues
@@ -66,9 +66,7 @@ class ModelPoints:
         size = xp.abs(sub.value[:, 0]) + xp.abs(given.merit - sub.value[:, 0]) + sub.span[:, 0]
         continuous = self._is_continuous(foreseen)  # others have moves of their own from evaluated points
         stale = ~(foreseen > xp.where(continuous, MERIT_ROUNDING * size, 0.0))  # nothing, or what rounding makes of it
-        if maybe_any(stale):
-            stale = stale & is_near_evaluated(state.archive, x, state.region.reach)
-        stale = stale | (continuous & is_evaluated(state.archive, x))
+        stale = is_stale(state.archive, x, state.region.reach, stale, continuous)
         stale = stale & (state.region.next_source == PointSource.STEP)
         first = state.region.next_source
         if maybe_any(stale | stuck):
