@@ -22,8 +22,8 @@ from meco.run.calling.blas_threads import one_thread
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
 from meco.run.generation_search import GenerationSearch
+from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
-from meco.run.log.evaluations_builder import stack_rows
 from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
