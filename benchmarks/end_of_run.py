@@ -1,17 +1,18 @@
-"""How long after its deadline a run with 100,000 constraints returns.
+"""How long after its deadline a run with 100,000 constraints in three variables returns.
 
-    python benchmarks/end_of_run.py [--cases plain noisy ...] [--seconds 3 8] > results/end_of_run.txt
+    python benchmarks/end_of_run.py [--cases plain noisy ...] [--seconds 3 8] >> results/end_of_run.txt
 
-Each case is a call of meco.minimize(..., stop=T) of a sum of squares under planes that costs next to nothing, with
-TR in a process of its own with one thread. Told are the calls that the result holds, the wall-clock and CPU seconds
-from T after the call of minimize() to its return, and those that print(result) then takes. CPU seconds are of the
-process that searches, not of its workers. An "unanswered" call is the third one, which never answers.
+Each row is a call of minimize(..., stop=T) of a sum of squares under planes that costs next to nothing, by TR unless
+the case names another method, in a process of its own with one thread. Told are its calls, the wall-clock and CPU
+seconds from T after the call of minimize() to its return, and those of print(result) and print(result.limits). CPU
+seconds are those of the process that searches, without its workers.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,10 +25,22 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent.parent / "src"
 DIM = 3
-CASES = (
-    "plain", "infeasible", "named", "partial", "cheap", "known", "folder", "noisy", "asynchronous",
-    "unanswered", "unanswered-folder",
-)  # fmt: skip
+CASES = {  # what is special about each
+    "plain": "",
+    "infeasible": "no point keeps every limit",
+    "named": "answers are dicts by name",
+    "partial": "answers that violate the first limit lack the last one",
+    "cheap": "one limit more that costs nothing to ask",
+    "known": "twenty points are known beforehand",
+    "folder": "every call is kept in a run folder",
+    "interrupted": "Ctrl-C at T in place of a deadline",
+    "SHADE": "generations",
+    "noisy": "noise=True, and calls differ",
+    "noisy-SHADE": "noise=0.01, and calls differ",
+    "asynchronous": "two workers that are never waited for",
+    "unanswered": "the same, and the third call never answers",
+    "unanswered-folder": "the same in a run folder",
+}
 
 
 class Planes:
@@ -67,8 +80,11 @@ def options_of(case: str, fun: Planes, folder: str) -> dict[str, Any]:
         "cheap": {"cheap": {"plane": lambda x: x @ fun.planes[:, 0] - fun.right}, "constraints": [fun.limits]},
         "known": {"evaluated": (rows, ((rows - 1.0) ** 2).sum(axis=1), fun.limits(rows))},
         "noisy": {"noise": True},
+        "noisy-SHADE": {"noise": 0.01},
     }
     options = given.get(case, {})
+    if case.endswith("SHADE"):
+        options["method"] = "SHADE"
     if case.endswith("folder"):
         options["checkpoint"] = folder
     if case.startswith(("asynchronous", "unanswered")):
@@ -80,24 +96,33 @@ def measure_case(case: str, seconds: float, constraints: int) -> str:
     """A row of the table."""
     import meco
 
-    fun, cpu = Planes(constraints, case), [float("nan")]
+    fun, busy_before = Planes(constraints, case), [float("nan")]
+
+    def note_deadline() -> None:
+        busy_before[0] = time.process_time()
+        if case == "interrupted":
+            os.kill(os.getpid(), signal.SIGINT)
+
     with tempfile.TemporaryDirectory() as folder:
         given = options_of(case, fun, folder)
-        watch = threading.Timer(seconds, lambda: cpu.__setitem__(0, time.process_time()))
+        given |= {} if case == "interrupted" else {"stop": seconds}
+        watch = threading.Timer(seconds, note_deadline)
         watch.start()
         start = time.perf_counter()
-        result = meco.minimize(fun, [(-5.0, 5.0)] * DIM, budget=1_000_000, seed=1, stop=seconds, **given)
-        late, busy = time.perf_counter() - start - seconds, time.process_time() - cpu[0]
+        result = meco.minimize(fun, [(-5.0, 5.0)] * DIM, budget=1_000_000, seed=1, **given)
+        late, busy = time.perf_counter() - start - seconds, time.process_time() - busy_before[0]
         watch.join()
     start = time.perf_counter()
-    str(result), str(result.limits)
-    said = f"{late:12.2f} {busy:10.2f} {time.perf_counter() - start:9.2f}"
-    return f"{case:<18} {seconds:4g} {result.nfev:7d} {said}  {result.run.stop_reason}"
+    shown = str(result), str(result.limits)
+    printed = time.perf_counter() - start if all(shown) else float("nan")
+    return (
+        f"{case:<18} {seconds:4g} {result.nfev:7d} {late:12.2f} {busy:10.2f} {printed:9.2f}  {result.run.stop_reason}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
     parser.add_argument("--seconds", nargs="+", type=float, default=[3.0, 8.0])
     parser.add_argument("--constraints", type=int, default=100_000)
     parser.add_argument("--source", type=Path, default=HERE, help="a folder of sources of another version")
