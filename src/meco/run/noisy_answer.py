@@ -77,9 +77,7 @@ def choose_noisy_answer(
     if not any(np.any(d > 0.0) for d in deviations):
         return None
     candidate = found.calls > 1 if called_again else _find_candidates(found, deviations, tolerances)
-    chances = np.full(len(found.x), -1.0)  # eq. (1), -1 of points that are no candidates
-    for i in np.flatnonzero(candidate).tolist():
-        chances[i] = _feasibility_probability(*found.mean_at(i), int(found.calls[i]), deviations, tolerances)
+    chances = _find_chances(found, candidate, deviations, tolerances)
     single = candidate & (found.calls == 1)
     with np.errstate(under="ignore"):
         bounds = np.where(single, chances ** np.count_nonzero(single), chances)  # (2)
@@ -149,19 +147,29 @@ def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
     return np.sqrt(found.sum_over_points(weight * spread**2) / total) * (1.0 + 1.0 / (2.0 * total))
 
 
-def _feasibility_probability(
-    g: np.ndarray, h: np.ndarray, calls: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
-) -> float:
-    """Eq. (1) of means g [p] and h [q] of so many calls, with deviations of f [], g [p], h [q] of one.
+def _find_chances(
+    found: PointMeans, candidate: np.ndarray, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
+) -> np.ndarray:
+    """Eq. (1) of each candidate [n], with deviations of f [], g [p], h [q]; -1 of points that are none."""
+    chances = np.full(len(found.x), -1.0)
+    limit = np.broadcast_to(np.asarray(tolerances[0], dtype=float), deviations[1].shape)
+    for calls in np.unique(found.calls[candidate]).tolist():
+        error = deviations[1] / math.sqrt(calls)
+        allowed = _allow_equalities(np.asarray(calls), deviations, tolerances)
+        near = limit - SURE_ERRORS * error  # from where on a limit may not be kept
+        for i in np.flatnonzero(candidate & (found.calls == calls)).tolist():
+            g, h = found.mean_at(i)
+            k = np.flatnonzero(g > near)
+            off = bool(np.any(np.abs(h) > allowed))
+            chances[i] = 0.0 if off else _feasibility_probability(limit[k] - g[k], error[k])
+    return chances
 
-    0 where the mean of an equality is off. Limits that are surely kept have the factor 1 and are passed over.
-    """
-    if np.any(np.abs(h) > _allow_equalities(np.asarray(calls), deviations, tolerances)):
-        return 0.0
-    room = np.asarray(tolerances[0]) - g
-    error = np.broadcast_to(deviations[1] / math.sqrt(calls), room.shape)
-    near = np.flatnonzero(room < SURE_ERRORS * error)
+
+def _feasibility_probability(room: np.ndarray, error: np.ndarray) -> float:
+    """Eq. (1) of means that are so far inside their limits [m], with standard errors [m]."""
     chance = 1.0
-    for gap, size in zip(room[near].tolist(), error[near].tolist()):
+    for gap, size in zip(room.tolist(), error.tolist()):
         chance *= float(gap >= 0.0) if size <= 0.0 else 0.5 * math.erfc(-gap / (size * math.sqrt(2.0)))
+        if chance == 0.0:
+            break
     return chance
