@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
-from meco import Method, Variable
+from meco import Method, Optimizer, Variable
 from meco.errors import DamagedFile, InvalidInput
+from meco.run.log.evaluation_log import count_unlisted_numbers
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
@@ -259,3 +260,13 @@ def test_a_state_with_another_number_or_budget_is_refused():
     for change in changes:
         with pytest.raises(DamagedFile):
             meco.Optimizer.from_state(state | change)
+
+
+def test_columns_of_very_many_constraints_are_made_as_answers_are_told(monkeypatch):
+    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 100)
+    search = Optimizer([(-5, 5)] * 2, n_ineq=30, budget=60, method="SHADE", seed=1)
+    while not search.done:
+        x = search.ask()
+        search.tell(x, (x**2).sum(axis=1), g=x[:, :1] - np.arange(30.0))
+        assert count_unlisted_numbers(search.log) <= 100
+    assert len(search.result.evaluations.g) == 60

@@ -22,9 +22,9 @@ from meco.run.calling.blas_threads import one_thread
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
 from meco.run.generation_search import GenerationSearch
+from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
-from meco.run.log.evaluations_builder import stack_rows
-from meco.run.make_result import make_result
+from meco.run.make_result import list_many_constraints, make_result
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.variables import HasEnds, Variables
@@ -180,6 +180,7 @@ class Optimizer:
             self.log.add_answer(*self._make_entry(number, point, values, lost=bool(lost[k]), errors=errors[k]))
         for number in numbers:
             self._search.accept_answer(number)
+        list_many_constraints(self.request, self.log)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
         """Learn from x [n, D] of other searches, f [n], g [n, p], h [n, q]; without effect where the method cannot."""

@@ -328,13 +328,14 @@ class Result(Mapping[str, Any]):
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["design"] = self.design
         found["minima"] = [each._asdict() for each in self.minima]
-        found["limits"] = [each._asdict() for each in self.limits]
-        found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
+        records: dict[str, Any] = {"limits": [_describe_record(each) for each in self.limits]}
+        records["constraints"] = {name: _describe_record(each) for name, each in self.constraints.items()}
+        found |= dict.fromkeys(records)  # in their places
         if self.run.variables is not None:  # names and units of x, in its order
             labels, each_variable = self.run.variables.labels(), self.run.variables.each
             found["variables"] = [{"name": n, "unit": v.unit} for n, v in zip(labels, each_variable)]
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
-        return {key: to_json_types(value) for key, value in {**found, **facts}.items()}
+        return {key: to_json_types(value) for key, value in {**found, **facts}.items()} | records
 
 
 def is_feasible_in_mean(result: Result) -> bool:
@@ -374,8 +375,19 @@ def describe_excess(found: ConstraintValue) -> str:
     return f" over by {found.violation:.3g}{within}"
 
 
+def _describe_record(each: ConstraintValue | LimitPrice) -> dict[str, Any]:
+    """A record of numbers and texts by name, in types that JSON knows; quick, as there may be very many."""
+    fields = zip(each._fields, each)
+    return {k: v if type(v) is float and math.isfinite(v) else to_json_types(v) for k, v in fields}
+
+
 def to_json_types(value: Any) -> Any:
     """The same in types that JSON knows; numbers that are not finite become null, other objects stay."""
+    kind = type(value)
+    if kind is float:  # most of what very many constraints have to tell
+        return value if math.isfinite(value) else None
+    if kind is str or value is None:
+        return value
     if isinstance(value, Mapping):
         return {str(k): to_json_types(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

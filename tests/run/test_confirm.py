@@ -56,12 +56,13 @@ def test_a_result_of_a_resumed_run_is_confirmed_like_any_other(tmp_path):
 def test_means_and_spreads_of_repeated_points():
     every = SimpleNamespace(
         x=np.array([[0.0], [1.0], [0.0], [2.0]]), f=np.array([1.0, 2.0, 3.0, 0.0]), g=np.zeros((4, 0)),
-        h=np.zeros((4, 0)), failed=np.array([False, False, False, True]),
+        h=np.zeros((4, 0)), failed=np.array([False, False, False, True]), feasible=np.array([True, True, True, False]),
     )  # fmt: skip
     found = average_calls(every)
     assert_array_equal(found.calls, [2, 1])
-    assert_array_equal(found.mean[0], [2.0, 2.0])
-    assert_allclose(found.spread[0], [np.sqrt(2.0), 0.0])
+    assert_array_equal(found.f, [2.0, 2.0])
+    assert_array_equal(found.several, [0])
+    assert_allclose(found.spread[0], [np.sqrt(2.0)])
     assert best_confirmed_point(every, (0.0, 0.0)).x == [0.0]
 
 

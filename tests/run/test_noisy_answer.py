@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import meco
 from meco.evaluations import Evaluations
 from meco.result import describe_doubt, is_feasible_in_mean
 from meco.run.confirm import best_confirmed_point, point_to_call
-from meco.run.noisy_answer import choose_noisy_answer
+from meco.run.noisy_answer import SURE_ERRORS, choose_noisy_answer
+from meco.run.point_means import average_calls
 from noisy_problems import PRESS, doubtful, noisy_press
 
 EXACT = (0.0, 0.0)
@@ -196,3 +200,26 @@ def test_a_result_while_the_run_goes_on_has_not_stopped():
     meco.minimize(lambda x: float(x @ x), [(-2, 3)], budget=6, seed=1, callback=lambda r: said.append(r.message))
     assert all(" the run goes on." in message and "Stopped" not in message for message in said)
     assert said
+
+
+@pytest.mark.parametrize("width", [1, 2, 9])
+def test_only_points_called_again_have_means_of_their_own_and_pooling_says_the_same_to_the_last_bit(width):
+    draw = np.random.default_rng(width)
+    x = draw.permutation(np.repeat(np.arange(60.0), draw.integers(1, 4, 60)))
+    g = draw.standard_normal((len(x), width))
+    flags, numbers = np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=int)
+    kept = (g <= 0.0).all(axis=1)
+    found = average_calls(
+        Evaluations(x[:, None], g[:, 0], g, np.zeros((len(x), 0)), flags, kept, flags, numbers, numbers)
+    )
+    assert found.mean[1].shape == found.spread[1].shape == (np.count_nonzero(found.calls > 1), width)
+    wide = np.zeros((len(found.x), width))
+    wide[found.several] = found.spread[1]
+    assert_array_equal(found.sum_over_points(found.spread[1]), wide.sum(axis=0))
+    means = np.array([g[x == at].mean(axis=0) for at in found.x[:, 0]])
+    np.testing.assert_allclose([found.mean_at(k)[0] for k in range(len(found.x))], means)
+    assert_array_equal(found.feasible(EXACT), (means <= 0.0).all(axis=1))
+
+
+def test_a_limit_that_is_passed_over_as_surely_kept_has_the_factor_one():
+    assert 0.5 * math.erfc(-SURE_ERRORS / math.sqrt(2.0)) == 1.0

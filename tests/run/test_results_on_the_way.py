@@ -11,7 +11,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Method, Tolerances, Workers, minimize
 from meco.core.evaluation import Evaluation
@@ -19,8 +19,9 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import Fault
+from meco.run.log.evaluation_columns import EvaluationColumns
 from meco.run.log.evaluation_log import Entry, PriorEvaluations
-from meco.run.log.evaluations_builder import EvaluationsBuilder
+from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
@@ -105,7 +106,7 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
     draw, tolerances = np.random.default_rng(seed), (0.5, 0.06)
     some = draw.integers(-3, 4, (3, 1)) / 2.0
     known = None if seed % 2 else PriorEvaluations(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
-    table, entries = EvaluationsBuilder(2, (1, 1), known, *tolerances), {}
+    table, entries = EvaluationsBuilder(Listing(2, known, *tolerances), (1, 1)), {}
     for number in draw.permutation(30) if seed % 3 == 0 else range(30):  # with gaps, or without
         entries[int(number)] = drawn(draw, int(number))
         if draw.random() < 0.3:
@@ -118,6 +119,19 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
             np.testing.assert_array_equal(every.best.x, every.x[at])
             assert every.best[4:6] == (every.feasible[at], not every.failed[at])
             assert len(every) == len(entries) + (0 if known is None else 3)
+
+
+def test_tables_that_were_handed_out_stay_when_a_late_answer_takes_its_place():
+    draw, entries = np.random.default_rng(1), {}
+    table, tables = EvaluationsBuilder(Listing(2, None, 0.0, 1e-4), (1, 1)), []
+    for number in (1, 2, 4, 0, 5, 3):
+        entries[number] = drawn(draw, number)
+        tables.append((sorted(entries), table.evaluations_of(entries)))
+        if number == 2:
+            assert len(tables[-1][1].f) == 2  # one that was read, the others were not
+    for numbers, every in tables:
+        assert_array_equal(every.x, [entries[n].x for n in numbers])
+        assert_array_equal(every.fault, [entries[n].fault for n in numbers])
 
 
 def test_callbacks_do_not_make_a_run_quadratic():
@@ -161,8 +175,8 @@ def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch):
 def test_columns_of_an_asynchronous_run_are_made_once_whatever_a_callback_reads(monkeypatch, slow):
     """Rows by number are those of the points; slow is a call that others do not wait for."""
     appended, first = [], threading.Event()
-    plain = EvaluationsBuilder._append_entries
-    monkeypatch.setattr(EvaluationsBuilder, "_append_entries", lambda b, e: appended.append(len(e)) or plain(b, e))
+    plain = EvaluationColumns._append_entries
+    monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda b, e: appended.append(len(e)) or plain(b, e))
     monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
     calls = []
 
@@ -181,3 +195,28 @@ def test_columns_of_an_asynchronous_run_are_made_once_whatever_a_callback_reads(
     assert_allclose(every.g, np.arange(10.0) - 20.0 + every.x[:, :1], rtol=1e-12)
     assert every.f[every.feasible].min() == result.fun
     assert sum(appended) <= 2 * 60
+
+
+def test_a_call_that_never_answers_leaves_no_columns_for_the_end(monkeypatch):
+    appended, hangs = [], threading.Event()
+    plain = EvaluationColumns._append_entries
+    monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda c, e: appended.append(len(e)) or plain(c, e))
+    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
+    calls, ending = [], []
+
+    def fun(x):
+        calls.append(x)
+        if len(calls) == 2:
+            hangs.wait()
+        return float(x @ x), np.arange(10.0) - 20.0 + x[0]
+
+    def stop(result):
+        ending[:] = [len(appended)]
+        return result.nfev == 50
+
+    with ThreadPoolExecutor(2) as pool:
+        workers = Workers(pool, batch=2, asynchronous=True)
+        result = minimize(fun, BOX, budget=60, seed=1, workers=workers, callback=stop)
+        hangs.set()
+    assert sum(appended[ending[0] :]) <= 5
+    assert_allclose(result.evaluations.f, (result.evaluations.x**2).sum(axis=1), rtol=1e-12)

@@ -19,6 +19,7 @@ from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace
+from meco.run.log.evaluations_builder import Listing
 from meco.run.request import variables_from_inputs
 from meco.run.tolerances import resolve_recorded_tolerances
 from meco.variables import Variables
@@ -46,7 +47,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     run_json, log, _ = load_run(folder)
     inputs = run_json["inputs"]
     variables, tolerances = variables_from_inputs(inputs), resolve_recorded_tolerances(inputs, log)
-    every = log.to_evaluations(len(variables.each), None, *tolerances)
+    every = log.to_evaluations(Listing(len(variables.each), None, *tolerances))
     ended = _read_result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],

@@ -164,7 +164,7 @@ def running_sums(x: Array) -> Array:
 
 
 class GrowingRows:
-    """Rows [n, ...] that more are added to; what was handed out before stays as it was, and costs no copy."""
+    """Rows [n, ...] that more are added to; what was handed out before costs no copy, and stays until arrange()."""
 
     def __init__(self, *shape: int, dtype: Any = np.float64) -> None:
         self._rows = np.empty((16, *shape), dtype=dtype)
@@ -179,6 +179,12 @@ class GrowingRows:
             self._rows = grown
         self._rows[self._count : end] = more
         self._count = end
+
+    def arrange(self, order: np.ndarray) -> None:
+        """Put the rows in another order [n], also where they were handed out."""
+        moved = np.flatnonzero(order != np.arange(self._count))
+        if moved.size:
+            self._rows[moved[0] : self._count] = self._rows[order[moved[0] :]]
 
     @property
     def all(self) -> np.ndarray:

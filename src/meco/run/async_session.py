@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,8 @@ class AsyncSession(Session):
             or not self.async_search.proposals.begun
         ):
             return None
-        return pack_search(self, len(folder.log_order), _digest_answers(self.log.entries, folder.log_order))
+        digest = partial(_digest_answers, self.log.entries, folder.log_order)
+        return pack_search(self, len(folder.log_order), digest)
 
     def result(self, *, by_arrival: bool = True) -> Result:
         """The result so far; rows come by number at the end alone, for before there are gaps."""

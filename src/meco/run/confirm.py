@@ -72,8 +72,9 @@ def best_confirmed_point(every: Evaluations, tolerances: tuple[Any, Any]) -> Con
         assert at is not None
     else:
         at = int(np.flatnonzero((found.x == noisy.point.x).all(axis=1))[0])
-    f, g, h = (m[at] for m in found.mean)
-    spread = tuple(s[at] for s in found.spread)
+    place = int(np.searchsorted(found.several, at))  # it was called again
+    f, g, h = (m[place] for m in found.mean)
+    spread = tuple(s[place] for s in found.spread)
     sure, probability = (bool(kept[at]), None) if noisy is None else (noisy.point.feasible, noisy.probability)
     return ConfirmedPoint(found.x[at], float(f), g, h, sure, int(found.calls[at]), spread, probability)
 

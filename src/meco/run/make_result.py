@@ -30,6 +30,7 @@ from meco.result import (
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog, count_unlisted_numbers, make_columns
+from meco.run.log.evaluations_builder import Listing
 from meco.run.noisy_answer import NoisyAnswer, choose_noisy_answer
 from meco.run.request import Request
 
@@ -106,20 +107,25 @@ def make_result(
 def list_evaluations(
     request: Request, log: EvaluationLog, allowed: tuple[Any, Any], *, by_arrival: bool = False
 ) -> Evaluations:
-    """Every evaluation of a log and what was known before, with the best under tolerances (ineq, eq).
-
-    Linear equalities are known exactly: a point that keeps them to rounding comes before one within the tolerance.
-    """
-    exact = _find_exact_equalities(request, log, allowed)
-    return log.to_evaluations(request.dim, request.known, *allowed, exact_eq=exact, by_arrival=by_arrival)
+    """Every evaluation of a log and what was known before, with the best under tolerances (ineq, eq)."""
+    return log.to_evaluations(_make_listing(request, log, allowed, by_arrival=by_arrival))
 
 
 def list_many_constraints(request: Request, log: EvaluationLog) -> None:
     """Make the columns that list_evaluations() needs, where they are so many that the end of a run would be long."""
     if count_unlisted_numbers(log) > MOST_UNLISTED:
-        allowed, _, _ = _resolve_names(request, log)
-        exact = _find_exact_equalities(request, log, allowed)
-        make_columns(log, request.dim, request.known, *allowed, exact_eq=exact)
+        make_columns(log, _make_listing(request, log, _resolve_names(request, log)[0]))
+
+
+def _make_listing(
+    request: Request, log: EvaluationLog, allowed: tuple[Any, Any], *, by_arrival: bool = False
+) -> Listing:
+    """How the evaluations of a request are listed, under tolerances (ineq, eq).
+
+    Linear equalities are known exactly: a point that keeps them to rounding comes before one within the tolerance.
+    """
+    exact = _find_exact_equalities(request, log, allowed)
+    return Listing(request.dim, request.known, *allowed, exact_eq=exact, by_arrival=by_arrival)
 
 
 def _find_exact_equalities(request: Request, log: EvaluationLog, allowed: tuple[Any, Any]) -> np.ndarray | None:

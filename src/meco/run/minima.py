@@ -34,14 +34,14 @@ def find_minima(
     where that is given: a point that is known to be stationary. Other ends are no minima, and count for none.
     """
     start = find_start_of_each(every, trace)
-    strict = every.feasible & (every.g <= 0.0).all(axis=1)
     last = int(start.max(initial=0))
     ends = []  # of each start: its best feasible row, and whether it was finished
+    strict: dict[int, bool] = {}  # of these rows: whether every g <= 0
     for this in np.unique(start):
-        rows = np.flatnonzero((start == this) & strict)
-        rows = rows if rows.size else np.flatnonzero((start == this) & every.feasible)
+        rows = np.flatnonzero((start == this) & every.feasible)
         if rows.size:
-            best = int(rows[np.argmin(every.f[rows])])
+            best, kept = _find_best_row(every, rows)
+            strict[best] = kept
             finished = this < last or converged or (answer is not None and np.array_equal(every.x[best], answer))
             ends.append((best, finished))
     ends.sort(key=lambda end: (not strict[end[0]], float(every.f[end[0]])))
@@ -60,6 +60,16 @@ def find_minima(
         Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), sum(bool(finished) for _, finished in rows))
         for rows in [each for each in found if any(finished for _, finished in each)][:MOST_MINIMA]
     )
+
+
+def _find_best_row(every: Evaluations, rows: np.ndarray) -> tuple[int, bool]:
+    """The row of least f of these feasible ones [m] that has every g <= 0, else of all, and whether it has.
+
+    Rows are looked at from the least f on, so that of many constraints few rows are read.
+    """
+    ordered = rows[np.argsort(every.f[rows], kind="stable")].tolist()
+    found = next((row for row in ordered if (every.g[row] <= 0.0).all()), None)
+    return (ordered[0], False) if found is None else (found, True)
 
 
 def note_missing_minimum(request: Request, minima: Sequence[Minimum], x: np.ndarray) -> list[str]:

@@ -38,6 +38,8 @@ from meco.evaluations import BestPoint, Evaluations
 from meco.result import EQUALITY_ERRORS, SUCCESS_PROBABILITY
 from meco.run.point_means import PointMeans, average_calls
 
+SURE_ERRORS = 8.5  # standard errors within a limit from which on Phi is 1 to the last bit
+
 
 class NoisyAnswer(NamedTuple):
     """A point with the means of its calls, the probability that it is feasible, its calls, and the standard errors of
@@ -75,17 +77,15 @@ def choose_noisy_answer(
     if not any(np.any(d > 0.0) for d in deviations):
         return None
     candidate = found.calls > 1 if called_again else _find_candidates(found, deviations, tolerances)
-    chances = np.full(len(found.x), -1.0)  # eq. (1), -1 of points that are no candidates
-    for i in np.flatnonzero(candidate).tolist():
-        chances[i] = _feasibility_probability(found, i, deviations, tolerances)
+    chances = _find_chances(found, candidate, deviations, tolerances)
     single = candidate & (found.calls == 1)
     with np.errstate(under="ignore"):
         bounds = np.where(single, chances ** np.count_nonzero(single), chances)  # (2)
     k = _choose_index(found, chances, bounds, tolerances)
-    g, h = found.mean[1][k], found.mean[2][k]
+    g, h = (part.copy() for part in found.mean_at(k))
     root = math.sqrt(found.calls[k])
     sure = bool(bounds[k] >= SUCCESS_PROBABILITY)
-    point = BestPoint(found.x[k].copy(), float(found.mean[0][k]), g, h, sure, True)
+    point = BestPoint(found.x[k].copy(), float(found.f[k]), g, h, sure, True)
     errors = np.concatenate([np.atleast_1d(deviations[1]), np.atleast_1d(deviations[2])]) / root
     return NoisyAnswer(point, float(bounds[k]), int(found.calls[k]), float(np.squeeze(deviations[0])) / root, errors)
 
@@ -94,11 +94,25 @@ def _find_candidates(found: PointMeans, deviations: list[np.ndarray], tolerances
     """Which points [n] may be the answer: those called again, and where none of them keeps the limits by its means,
     those called once that do. All, where no point was called again and none keeps them."""
     again = found.calls > 1
-    kept = (found.mean[1] <= np.asarray(tolerances[0])).all(axis=1)
-    kept &= (np.abs(found.mean[2]) <= _allow_equalities(found.calls, deviations, tolerances)).all(axis=1)
-    if (kept & again).any():
+    kept = ~again & found.every.feasible[found.first]
+    several, single = found.several, np.flatnonzero(~again & ~kept)
+    if _keep_limits(found, several, deviations, tolerances).any():
         return again
+    if deviations[2].size:  # what noise allows equalities may make further ones feasible
+        kept[single] = _keep_limits(found, single, deviations, tolerances)
     return again | kept if (again | kept).any() else np.ones(len(again), dtype=bool)
+
+
+def _keep_limits(
+    found: PointMeans, points: np.ndarray, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
+) -> np.ndarray:
+    """Which of these points [m] keep the limits by their means."""
+    kept = np.zeros(len(points), dtype=bool)
+    for part in found.split_points(np.arange(len(points))):
+        g, h = found.means_of(points[part])
+        kept[part] = (g <= np.asarray(tolerances[0])).all(axis=1)
+        kept[part] &= (np.abs(h) <= _allow_equalities(found.calls[points[part]], deviations, tolerances)).all(axis=1)
+    return kept
 
 
 def _choose_index(found: PointMeans, chances: np.ndarray, bounds: np.ndarray, tolerances: tuple[Any, Any]) -> int:
@@ -109,8 +123,12 @@ def _choose_index(found: PointMeans, chances: np.ndarray, bounds: np.ndarray, to
     sure = bounds >= SUCCESS_PROBABILITY
     if sure.any():
         most = int(found.calls[sure].max())
-        return int(np.argmin(np.where(sure & (found.calls >= (most + 1) // 2), found.mean[0], np.inf)))
-    return int(np.lexsort((found.mean[0], found.violation(tolerances), -chances, -bounds))[0])
+        return int(np.argmin(np.where(sure & (found.calls >= (most + 1) // 2), found.f, np.inf)))
+    equal = np.flatnonzero(bounds == bounds.max())
+    equal = equal[chances[equal] == chances[equal].max()]
+    if len(equal) > 1:
+        equal = equal[np.lexsort((found.f[equal], found.violation(equal, tolerances)))]
+    return int(equal[0])
 
 
 def _allow_equalities(calls: np.ndarray, deviations: list[np.ndarray], tolerances: tuple[Any, Any]) -> np.ndarray:
@@ -123,23 +141,35 @@ def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
 
     A little larger where there are few such calls.
     """
-    free = np.maximum(found.calls - 1, 0).astype(float)
+    free = (found.calls[found.several] - 1).astype(float)
     total = free.sum()
     weight = free.reshape(-1, *([1] * (spread.ndim - 1)))
-    return np.sqrt(np.sum(weight * spread**2, axis=0) / total) * (1.0 + 1.0 / (2.0 * total))
+    return np.sqrt(found.sum_over_points(weight * spread**2) / total) * (1.0 + 1.0 / (2.0 * total))
 
 
-def _feasibility_probability(
-    found: PointMeans, k: int, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
-) -> float:
-    """Eq. (1) of point number k, with deviations of f [], g [p], h [q]; 0 where the mean of an equality is off."""
-    root = math.sqrt(found.calls[k])
-    g, h = found.mean[1][k], found.mean[2][k]
-    if np.any(np.abs(h) > _allow_equalities(found.calls[k], deviations, tolerances)):
-        return 0.0
-    room = np.asarray(tolerances[0]) - g
-    error = np.broadcast_to(deviations[1] / root, room.shape)
+def _find_chances(
+    found: PointMeans, candidate: np.ndarray, deviations: list[np.ndarray], tolerances: tuple[Any, Any]
+) -> np.ndarray:
+    """Eq. (1) of each candidate [n], with deviations of f [], g [p], h [q]; -1 of points that are none."""
+    chances = np.full(len(found.x), -1.0)
+    limit = np.broadcast_to(np.asarray(tolerances[0], dtype=float), deviations[1].shape)
+    for calls in np.unique(found.calls[candidate]).tolist():
+        error = deviations[1] / math.sqrt(calls)
+        allowed = _allow_equalities(np.asarray(calls), deviations, tolerances)
+        near = limit - SURE_ERRORS * error  # from where on a limit may not be kept
+        for i in np.flatnonzero(candidate & (found.calls == calls)).tolist():
+            g, h = found.mean_at(i)
+            k = np.flatnonzero(g > near)
+            off = bool(np.any(np.abs(h) > allowed))
+            chances[i] = 0.0 if off else _feasibility_probability(limit[k] - g[k], error[k])
+    return chances
+
+
+def _feasibility_probability(room: np.ndarray, error: np.ndarray) -> float:
+    """Eq. (1) of means that are so far inside their limits [m], with standard errors [m]."""
     chance = 1.0
     for gap, size in zip(room.tolist(), error.tolist()):
         chance *= float(gap >= 0.0) if size <= 0.0 else 0.5 * math.erfc(-gap / (size * math.sqrt(2.0)))
+        if chance == 0.0:
+            break
     return chance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -290,7 +291,8 @@ class Session:
         log = self.log
         if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
-        return pack_search(self, len(log), self._answers.digest_first(log.entries, len(log)), self.caller.batch)
+        digest = partial(self._answers.digest_first, log.entries, len(log))
+        return pack_search(self, len(log), digest, self.caller.batch)
 
     def result(self, *, by_arrival: bool = False) -> Result:
         """The result so far, of everything in the log; rows by number, or as they came with by_arrival."""

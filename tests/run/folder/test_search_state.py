@@ -382,3 +382,14 @@ def test_a_state_without_where_the_search_stood_is_told_again():
         assert_array_equal(meco.Optimizer.from_state(state).ask(), points)
     for content in (b"not a state", hashlib.sha256(b"").digest()):
         assert unpack_state(content) is None
+
+
+def test_a_state_that_is_too_large_is_not_packed_and_no_answer_is_read_for_it(tmp_path, monkeypatch, often):
+    digested = []
+    plain = AnswerDigest.digest_first
+    monkeypatch.setattr(AnswerDigest, "digest_first", lambda *given: digested.append(1) or plain(*given))
+    monkeypatch.setattr(resume, "LARGEST_TENSORS_BYTES", 1000)
+    result = meco.minimize(fun, BOX, budget=40, seed=5, checkpoint=tmp_path / "run")
+    assert not digested
+    assert not (tmp_path / "run" / "state.bin").exists()
+    same(result, meco.minimize(fun, BOX, budget=40, seed=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -68,8 +69,8 @@ def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     return state if state is not None and state.fingerprint == _fingerprint_session(session) else None
 
 
-def pack_search(session: Session, covered: int, answers_digest: str, batch: int = 0) -> bytes | None:
-    """The state of a session's search after `covered` answers, as bytes.
+def pack_search(session: Session, covered: int, digest_answers: Callable[[], str], batch: int = 0) -> bytes | None:
+    """The state of a session's search after `covered` answers, as bytes; digest_answers() is called for one alone.
 
     None where it is too large or cannot be saved.
     """
@@ -77,9 +78,10 @@ def pack_search(session: Session, covered: int, answers_digest: str, batch: int 
         return None
     memory = capture_search(session.loop)
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)
-    if record is None:
+    if record is None or sum(part.nbytes for part in record.values()) > LARGEST_TENSORS_BYTES:
         return None
-    content = SearchState(record, covered, session.nit, batch, _fingerprint_session(session), answers_digest).to_bytes()
+    fingerprint = _fingerprint_session(session)
+    content = SearchState(record, covered, session.nit, batch, fingerprint, digest_answers()).to_bytes()
     return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 

@@ -17,7 +17,8 @@ from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
-from meco.run.log.evaluations_builder import EvaluationsBuilder, stack_rows
+from meco.run.log.evaluation_columns import stack_rows
+from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
 from meco.run.log.recorded_answers import RecordedAnswers
 
 
@@ -324,57 +325,31 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def to_evaluations(
-        self,
-        dim: int,
-        known: PriorEvaluations | None,
-        ineq_tol: Any,
-        eq_tol: Any,
-        *,
-        exact_eq: np.ndarray | None = None,
-        by_arrival: bool = False,
-    ) -> Evaluations:
+    def to_evaluations(self, listing: Listing) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told.
 
-        The best keeps equalities within exact_eq [q], where it is given and some point does.
         Columns are made when first read, and kept for the next time with the same tolerances.
         """
-        builder = self._find_builder(dim, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival)
-        return builder.evaluations_of(self.entries)
+        return self._find_builder(listing).evaluations_of(self.entries)
 
-    def _find_builder(
-        self,
-        dim: int,
-        known: PriorEvaluations | None,
-        ineq_tol: Any,
-        eq_tol: Any,
-        *,
-        exact_eq: np.ndarray | None = None,
-        by_arrival: bool = False,
-    ) -> EvaluationsBuilder:
+    def _find_builder(self, listing: Listing) -> EvaluationsBuilder:
         """What makes the columns of to_evaluations(): that of the last time, if tolerances and order are the same."""
-        builder = self._builders.get(by_arrival)
-        if (
-            builder is None
-            or builder.counts != self.counts
-            or not _equal_tolerances((*builder.tolerances, builder.exact_eq), (ineq_tol, eq_tol, exact_eq))
-        ):
-            builder = self._builders[by_arrival] = EvaluationsBuilder(
-                dim, self.counts, known, ineq_tol, eq_tol, exact_eq=exact_eq, by_arrival=by_arrival
-            )
+        builder = self._builders.get(listing.by_arrival)
+        if builder is None or builder.counts != self.counts or not builder.listing.is_judged_like(listing):
+            builder = self._builders[listing.by_arrival] = EvaluationsBuilder(listing, self.counts)
         return builder
 
 
 def count_unlisted_numbers(log: EvaluationLog) -> int:
-    """How many values of constraints have no columns yet, of the calls by number up to a gap."""
+    """How many values of constraints have no columns yet, of the calls by number."""
     builder = log._builders.get(False)
     answers = len(log.entries) if builder is None else builder.count_columnless(log.entries)
     return answers * sum(log.counts)
 
 
-def make_columns(log: EvaluationLog, dim: int, known: PriorEvaluations | None, *tolerances: Any, exact_eq: Any) -> None:
-    """Make the columns of what was entered so far, for to_evaluations() with the same arguments, by number."""
-    log._find_builder(dim, known, *tolerances, exact_eq=exact_eq).make_columns(log.entries)
+def make_columns(log: EvaluationLog, listing: Listing) -> None:
+    """Make the columns of what was entered so far, for to_evaluations() with the same listing."""
+    log._find_builder(listing).make_columns(log.entries)
 
 
 def names_grow(log: EvaluationLog) -> bool:
@@ -406,11 +381,6 @@ def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
         known = dict(zip(names, values.tolist()))
         parts.append(np.array([known.get(name, np.nan) for name in wanted]))
     return entry._replace(g=parts[0], h=parts[1], g_names=agreed.g_names, h_names=agreed.h_names, errors=NO_VALUES)
-
-
-def _equal_tolerances(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether all tolerances, of inequalities and of equalities, are the same numbers."""
-    return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 
 def _without_values(entry: Entry, fault: Fault) -> Entry:
