@@ -68,6 +68,32 @@ def test_a_run_does_not_notice_its_neighbours():
     assert_array_equal(together[1], alone[0])
 
 
+def test_what_is_told_of_noise_is_that_of_the_constraints_that_are_seen():
+    """The rest is as noisy as the noisiest outside, in its unit."""
+    x = np.array([0.0, 0.5, 1.0])
+    g = np.stack([k * (x - 2.0) for k in range(1, 31)], axis=-1)[None]
+    ev = Evaluation.of(x[None], g, np.zeros((1, 3, 1)))
+    made = WorkingSet(1, ev, np.zeros((1, 31)), 8)
+    told = np.arange(32.0)[None]  # f 0, constraint k of slope k has k, the equality 31
+    seen = made.deviations_seen(told)[0]
+    assert_array_equal(seen[[0, -1]], [0.0, 31.0])
+    assert_array_equal(seen[1:-2], 1.0 + made.index[0])
+    assert_allclose(seen[-2], 1.0)
+
+
+def test_a_run_whose_noise_was_told_has_a_working_set():
+    rng, normals = np.random.default_rng(2), np.random.default_rng(1).normal(size=(3, 2 * MOST_WATCHED))
+    result = meco.minimize(
+        lambda x: (((x - 1.0) ** 2).sum() + 0.01 * rng.standard_normal(), x @ normals - 2.0),
+        [(-5.0, 5.0)] * 3,
+        budget=60,
+        seed=1,
+        noise=0.01,
+    )
+    assert result.nfev == 60
+    assert result.run.nfail == 0
+
+
 def test_the_archive_is_as_long_as_memory_allows():
     assert WorkingSet.capacity(100_000, 30, 2000) == 199
     assert WorkingSet.capacity(100_000, 500, 2000) == 500

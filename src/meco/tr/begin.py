@@ -20,18 +20,20 @@ def begin_state(
 
     Beyond FEW_VARIABLES models have no matrices, beyond MOST_WATCHED inequalities there is a working set. Neither is
     made on a device, nor where something else needs matrices; a working set not where linear limits are known, either.
+    The archive is as long as memory allows all the same.
     """
     count, sizes, working = x.shape[1], Sizes(), None
     free = isinstance(x, np.ndarray) and not matrices
     if free and task.dim > FEW_VARIABLES:
         sizes = sizes._replace(model_points=model_size(task.dim))
-    if free and task.limits is None and ev.g.shape[-1] > MOST_WATCHED:
+    if isinstance(x, np.ndarray) and ev.g.shape[-1] > MOST_WATCHED:
         least = count + max(batch, 2 * model_size(task.dim))
         most = find_capacity(task.budget, count, batch)
         capacity = WorkingSet.capacity(ev.g.shape[-1] + ev.h.shape[-1], least, most)
-        working = WorkingSet(task.dim, ev, task.tolerance(ev), capacity)
-        sizes = sizes._replace(capacity=capacity, tolerance=working.tolerance_seen)
-        ev = working.reduce(ev)
+        sizes = sizes._replace(capacity=capacity)
+        if free and task.limits is None:
+            working = WorkingSet(task.dim, ev, task.tolerance(ev), capacity)
+            sizes, ev = sizes._replace(tolerance=working.tolerance_seen), working.reduce(ev)
     state = TrState.begin(task, x, ev, radii, batch, with_strategy, sizes)
     state.working = working
     return state

@@ -40,6 +40,8 @@ def smooth_fitted_points(task: Task, state: TrState, tau: Array, size: int) -> t
         return state.archive, eta
     noisy = NoisyPoints(state.archive, state.region, state.noise, tau, 2 * size)
     told = told_noise(task, state.archive.y)
+    if told is not None and state.working is not None:
+        told = state.working.deviations_seen(told)
     smoothed, state.noise = smooth_archive(noisy, task.budget, task.budget - state.told, told)
     return smoothed, namespace(eta).where(state.noise.noisy[:, None], 0.0, eta)
 

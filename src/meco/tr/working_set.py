@@ -80,6 +80,18 @@ class WorkingSet:
         part, h = np.take_along_axis(self.tolerance, self.index, axis=-1), self.tolerance[:, self.n_ineq :]
         return np.concatenate([part, np.zeros((len(part), 1)), h], axis=-1)
 
+    def deviations_seen(self, told: Array) -> Array:
+        """Standard deviations of f and all constraints [1, 1 + C] as the search sees them, [B, 1 + K + 1 + q].
+
+        The rest has the largest of what is outside, in its units.
+        """
+        each = np.broadcast_to(told, (len(self.index), told.shape[1]))
+        f, g, h = np.split(each, (1, 1 + self.n_ineq), axis=-1)
+        outside = g / self.scale
+        np.put_along_axis(outside, self.index, 0.0, axis=-1)
+        most = np.max(outside, axis=-1, keepdims=True)
+        return np.concatenate([f, np.take_along_axis(g, self.index, axis=-1), most, h], axis=-1)
+
     def _rest(self, g: Array) -> Array:
         """Eq. (1) of values g [B, n, p]: [B, n, 1]."""
         close = self._closeness(g)
