@@ -30,7 +30,7 @@ import torch
 import triton
 
 from meco.device import operators
-from meco.device.archive_kernel import Tile, choose_tile, measure_nearest, measure_squares
+from meco.device.archive_kernel import Tile, choose_tiles, measure_nearest, measure_squares
 from meco.tr.program import kernel_constants, limit_of_kernel
 from meco.tr.quadratic import LIKELY_SHARE
 from meco.tr.roughness import ROUGH_LEVELS
@@ -172,18 +172,26 @@ def compare(dim: int, runs: int, until: float, before: ModuleType | None) -> Non
     copy = time_calls(partial(torch.clone, archives[-1][0]), REPEATS)
     moved = 2 * archives[-1][0].nbytes / copy * 1e3
     print(f"D = {dim}, {runs} runs, {fills} of {50 * dim} rows filled; a copy moves {moved / 1e12:.2f} TB/s")
+    wide, near = choose_tiles(dim)
     kinds = [
-        ("centre", measure_squares, "square_distances_in_one_kernel", formula_of_squares, lambda c: c),
-        ("nearest", measure_nearest, "distances_in_one_kernel", formula_of_nearest, lambda c: c[:, None].contiguous()),
+        ("centre", measure_squares, wide, "square_distances_in_one_kernel", formula_of_squares, lambda c: c),
+        (
+            "nearest",
+            measure_nearest,
+            near,
+            "distances_in_one_kernel",
+            formula_of_nearest,
+            lambda c: c[:, None].contiguous(),
+        ),
     ]
-    for name, measure, old, formula, shape in kinds:
+    for name, measure, chosen, old, formula, shape in kinds:
         given = [(x, shape(centre), width) for x, centre, width in archives]
         few = [tuple(part[:512].contiguous() for part in each) for each in given[:2]]
         known = [formula(*each) for each in few]
         forms: list[tuple[str, Measure]] = [("before", getattr(before, old))] if before is not None else []
         forms += [
             (f"{tile.rows:4d} rows {tile.lanes:2d} lanes {tile.warps} warps", partial(measure, tile=tile))
-            for tile in TILES.get(dim, [choose_tile(dim)])
+            for tile in TILES.get(dim, [chosen])
         ]
         times = {}
         for form, call in forms:
@@ -195,7 +203,7 @@ def compare(dim: int, runs: int, until: float, before: ModuleType | None) -> Non
             times[form] = [time_calls(partial(call, *each), REPEATS) for each in given]
         for form in sorted(times, key=lambda form: (form != "before", sum(times[form]))):
             rates = [100 * runs * filled * dim * 8 / (ms * 1e-3) / FASTEST for filled, ms in zip(fills, times[form])]
-            mark = " <- chosen now" if form == "{:4d} rows {:2d} lanes {} warps".format(*choose_tile(dim)) else ""
+            mark = " <- chosen now" if form == "{:4d} rows {:2d} lanes {} warps".format(*chosen) else ""
             print(
                 f"   {name:8s} {form:26s} {'  '.join(f'{ms:6.3f}' for ms in times[form])} ms   "
                 f"{' '.join(f'{rate:3.0f}' for rate in rates)} %{mark}"

@@ -56,9 +56,10 @@ def _invert_root(matrix, least, block: tl.constexpr):
     for k in range(block):
         here = i == k
         row = tl.sum(tl.where(here[:, None], matrix, 0.0), axis=0)
+        column = tl.sum(tl.where(here[None, :], matrix, 0.0), axis=1)
         pivot = tl.sum(tl.where(here, row, 0.0), axis=0)
         pivot = tl.where(pivot < least, least, pivot)
-        factor = tl.where(i > k, row / pivot, 0.0)  # beyond the pivot rows and columns are the same but for rounding
+        factor = tl.where(i > k, column / pivot, 0.0)
         row = tl.where(here, 1.0, row)
         matrix = tl.where((i > k)[:, None] & here[None, :], 0.0, matrix) - factor[:, None] * row[None, :]
         pivots = tl.where(here, pivot, pivots)

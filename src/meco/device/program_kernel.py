@@ -190,7 +190,7 @@ def solve_program_in_one_kernel(
     dim, count = slope.shape[1], rows[1].shape[1]
     block, block_rows = max(4, triton.next_power_of_2(dim)), max(4, triton.next_power_of_2(count))
     if warps is None:
-        warps = max(2, max(block * block, block_rows * block_rows) // 256)  # fewer would keep part of a run in memory
+        warps = max(1, max(block * block, block_rows * block_rows) // 512)  # more were slower in 10 and 30 variables
     given = [hessian, slope, *rows, low, high, duals]
     numbers = [constants[name] for name in CONSTANTS]
     return _solve_programs(given, limit, numbers, block, block_rows, min(warps, 8))
