@@ -1,11 +1,13 @@
 """One record for minimize() and solve(): attributes, SciPy's way to read it, and what it cannot show."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
 import meco
 from meco.errors import InvalidInput
+from meco.result import MOST_LISTED, LimitPrice, LimitPrices
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,15 @@ def test_a_summary_names_the_variables(result):
     assert result.summary()["variables"] == [{"name": "x1", "unit": None}, {"name": "x2", "unit": None}]
     named = meco.minimize(lambda v: v["width"], {"width": (0, 2, "mm")}, budget=8, seed=1)
     assert named.summary()["variables"] == [{"name": "width", "unit": "mm"}]
+
+
+def test_a_summary_of_very_many_limits_has_those_that_matter(result):
+    """One that holds f back, one of which nobody knows, and ten thousand that cost nothing."""
+    held, unknown = LimitPrice("held", "inequality", 2.0), LimitPrice("unknown", "inequality", reason="too few points")
+    free = [LimitPrice(f"g{k}", "inequality", 0.0) for k in range(MOST_LISTED)]
+    few, many = (replace(result, limits=LimitPrices([held, unknown, *free[:k]])) for k in (5, MOST_LISTED))
+    assert [limit["name"] for limit in many.summary()["limits"]] == ["held", "unknown"]
+    assert len(few.summary()["limits"]) == 7
 
 
 def test_a_result_is_equal_to_itself_alone(result):

@@ -26,6 +26,7 @@ READABLE = (  # as result["fun"], in this order
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SUCCESS_PROBABILITY = 0.95  # with which noisy calls must say that x is feasible, for success
 EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
+MOST_LISTED = 10_000  # limits that result.json has all of
 SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
 
 
@@ -69,9 +70,14 @@ class LimitPrices(tuple[LimitPrice, ...]):
 
     __slots__ = ()
 
+    @property
+    def holding(self) -> list[LimitPrice]:
+        """Those that hold f back, or of which nobody knows."""
+        return [limit for limit in self if limit.multiplier != 0.0]
+
     def __str__(self) -> str:
         """A line for each limit that holds f back, or of which nothing is known."""
-        limits = [limit for limit in self if limit.multiplier != 0.0]
+        limits = self.holding
         if not limits:
             return "no limit holds f back" if self else "no limits"
         wide = max(len(limit.label) for limit in limits)
@@ -323,12 +329,16 @@ class Result(Mapping[str, Any]):
         return make_data_frame(self)
 
     def summary(self) -> dict[str, Any]:
-        """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
+        """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys.
+
+        Of more than MOST_LISTED limits only those that hold f back, or of which nothing is known, as print() has them.
+        """
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated", "probability")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["design"] = self.design
         found["minima"] = [each._asdict() for each in self.minima]
-        records: dict[str, Any] = {"limits": [_describe_record(each) for each in self.limits]}
+        limits = self.limits if len(self.limits) <= MOST_LISTED else self.limits.holding
+        records: dict[str, Any] = {"limits": [_describe_record(each) for each in limits]}
         records["constraints"] = {name: _describe_record(each) for name, each in self.constraints.items()}
         found |= dict.fromkeys(records)  # in their places
         if self.run.variables is not None:  # names and units of x, in its order

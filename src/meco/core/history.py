@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
+from meco.core.arrays import Array, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
+from meco.core.growing_rows import GrowingRows
 from meco.core.incumbent import Incumbent, IncumbentPoint, to_numpy_point
 from meco.core.metrics import feasibility_first, objective_plus_violation
 from meco.core.rule import Population

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import GrowingRows
 from meco.core.evaluation import Evaluation
+from meco.core.growing_rows import GrowingRows
 
 COLUMNS_LOCK = Lock()  # held while columns are made, or answers begin to wait for them
 
