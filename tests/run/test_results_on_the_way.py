@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Method, Tolerances, Workers, minimize
 from meco.core.evaluation import Evaluation
+from meco.core.growing_rows import GrowingRows
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
@@ -216,7 +217,37 @@ def test_a_call_that_never_answers_leaves_no_columns_for_the_end(monkeypatch):
 
     with ThreadPoolExecutor(2) as pool:
         workers = Workers(pool, batch=2, asynchronous=True)
-        result = minimize(fun, BOX, budget=60, seed=1, workers=workers, callback=stop)
-        hangs.set()
+        try:
+            result = minimize(fun, BOX, budget=60, seed=1, workers=workers, callback=stop)
+        finally:
+            hangs.set()
     assert sum(appended[ending[0] :]) <= 5
     assert_allclose(result.evaluations.f, (result.evaluations.x**2).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("broken_off", range(6))
+def test_columns_that_were_broken_off_are_made_again(monkeypatch, broken_off):
+    """As memory ends in the middle of the blocks: no row is lost, and none belongs to another point."""
+    columns = EvaluationColumns(2, (1, 1), (0.0, 1e-4))
+    entries = [
+        Entry(k, 0, 0, Fault.NONE, np.full(2, float(k)), 10.0 * k, np.array([-1.0 - k]), np.zeros(1)) for k in range(20)
+    ]
+    columns.append(entries[:3])
+    columns.make_rows()
+    columns.append(entries[3:])
+    plain, puts = GrowingRows.put, []
+
+    def put(rows, start, more):
+        puts.append(start)
+        if len(puts) == broken_off + 1:
+            raise MemoryError
+        plain(rows, start, more)
+
+    monkeypatch.setattr(GrowingRows, "put", put)
+    with pytest.raises(MemoryError):
+        columns.columns(20)
+    found = columns.columns(20)
+    assert_array_equal(found["x"][:, 0], np.arange(20.0))
+    assert_array_equal(found["f"], 10.0 * np.arange(20.0))
+    assert_array_equal(found["g"][:, 0], -1.0 - np.arange(20.0))
+    assert found["feasible"].all()

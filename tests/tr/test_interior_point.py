@@ -146,6 +146,20 @@ def test_a_newton_step_meets_both_equations_to_first_order(count):
     assert_allclose(off + h.times(ds) + pulled - z_low + z_high, 0.0, atol=1e-6)
 
 
+def test_a_second_stage_measures_its_rows_again():
+    """Every Newton step moves a row by a little that nothing takes back."""
+    hessian, slope, rows, low, high = random_programs(np.random.default_rng(4), 1, 60, 8)
+    (h,) = find_curvature(hessian, slope)
+    path = CentralPath(h, slope[0], first(rows), low[0], high[0], np.zeros(60))
+    path.follow(1e-8, 5)
+    _, _, w, t = (path.gap[part] for part in path._parts)
+    w += 1e-3
+    path.follow(0.0, 0)
+    left = path.ends.right - path.ends.sign * (path.a @ path.s)[path.ends.row]
+    assert_allclose(w - t, left, atol=1e-12)
+    assert (path.gap > 0.0).all()
+
+
 def test_one_row_under_curvature_of_ten_decades_is_solved_in_a_second_stage():
     """The first ends where mu is small beside the steepest slope, which is no guess for the flattest variables."""
     rng, dim = np.random.default_rng(2), 80

@@ -13,6 +13,10 @@ from meco.core.evaluator import Evaluator
 from meco.core.memory import capture_state, flatten_state, restore_state
 from meco.core.streams import Streams
 from meco.methods import build_engine
+from meco.tr import working_set
+from meco.tr.begin import begin_state
+from meco.tr.model_fit import model_size
+from meco.tr.tr_state import find_capacity
 from meco.tr.working_set import MOST_WATCHED, WorkingSet
 
 
@@ -81,17 +85,31 @@ def test_what_is_told_of_noise_is_that_of_the_constraints_that_are_seen():
     assert_allclose(seen[-2], 1.0)
 
 
-def test_a_run_whose_noise_was_told_has_a_working_set():
+def test_a_run_whose_noise_was_told_has_a_working_set(monkeypatch):
     rng, normals = np.random.default_rng(2), np.random.default_rng(1).normal(size=(3, 2 * MOST_WATCHED))
-    result = meco.minimize(
+    plain, seen = WorkingSet.deviations_seen, []
+    monkeypatch.setattr(WorkingSet, "deviations_seen", lambda made, told: seen.append(plain(made, told)) or seen[-1])
+    meco.minimize(
         lambda x: (((x - 1.0) ** 2).sum() + 0.01 * rng.standard_normal(), x @ normals - 2.0),
         [(-5.0, 5.0)] * 3,
-        budget=60,
+        budget=40,
         seed=1,
         noise=0.01,
     )
-    assert result.nfev == 60
-    assert result.run.nfail == 0
+    assert {each.shape for each in seen} == {(1, 33)}  # f, 31 constraints, and the rest
+
+
+def test_an_archive_without_a_working_set_is_as_long_as_memory_allows(monkeypatch):
+    """As it is with cheap constraints and categories, whose models need matrices."""
+    problem = planes(2 * MOST_WATCHED)
+    points, search = visited("TR", problem, 40)
+    monkeypatch.setattr(working_set, "MOST_NUMBERS", 15 * (2 * MOST_WATCHED + 1))
+    x = points[:, :7]
+    f, g, _ = problem.raw(x)
+    made = begin_state(search.task, x, Evaluation.of(f, g, np.zeros((1, 7, 0))), search.radii, 1, False, matrices=True)
+    assert made.working is None
+    assert made.archive.capacity == max(15, 7 + 2 * model_size(3))
+    assert made.archive.capacity < find_capacity(search.task.budget, 7, 1)
 
 
 def test_the_archive_is_as_long_as_memory_allows():

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class GrowingRows:
-    """Rows [n, ...] that more are added to; what was handed out before costs no copy, and stays until arrange()."""
+    """Rows [n, ...] that more are added to; what was handed out before costs no copy, and stays until overwrite()."""
 
     def __init__(self, *shape: int, dtype: Any = np.float64) -> None:
         self._rows = np.empty((16, *shape), dtype=dtype)
@@ -16,19 +16,21 @@ class GrowingRows:
 
     def extend(self, more: np.ndarray) -> None:
         """Add a copy of rows [m, ...] at the end; m may be 0."""
-        end = self._count + len(more)
+        self.put(self._count, more)
+
+    def put(self, start: int, more: np.ndarray) -> None:
+        """Make a copy of rows [m, ...] those from `start` on, the last ones; there must be as many before."""
+        end = start + len(more)
         if end > len(self._rows):
             grown = np.empty((max(end, 2 * len(self._rows)), *self._rows.shape[1:]), dtype=self._rows.dtype)
-            grown[: self._count] = self._rows[: self._count]
+            grown[:start] = self._rows[:start]
             self._rows = grown
-        self._rows[self._count : end] = more
+        self._rows[start:end] = more
         self._count = end
 
-    def arrange(self, order: np.ndarray) -> None:
-        """Put the rows in another order [n], also where they were handed out."""
-        moved = np.flatnonzero(order != np.arange(self._count))
-        if moved.size:
-            self._rows[moved[0] : self._count] = self._rows[order[moved[0] :]]
+    def overwrite(self, start: int, rows: np.ndarray) -> None:
+        """Put rows [m, ...] in the place of those from `start` on, also where these were handed out."""
+        self._rows[start : start + len(rows)] = rows
 
     @property
     def all(self) -> np.ndarray:

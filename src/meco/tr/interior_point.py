@@ -63,7 +63,7 @@ class CentralPath:
     def __init__(
         self, h: Curvature, slope: np.ndarray, rows: Rows, low: np.ndarray, high: np.ndarray, start: np.ndarray
     ) -> None:
-        """Begin near the start [D], within low and high [D], which is put inside of them."""
+        """Begin near the start [D], which is put inside of low and high [D]; rows have prices above 0."""
         self.h, self.low, self.high, self.start = h, low, high, start
         self.used = np.isfinite(rows.low) | np.isfinite(rows.high)
         self.a, self.ends = rows.matrix[self.used], _list_ends(Rows(*(part[self.used] for part in rows)))

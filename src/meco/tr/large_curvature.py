@@ -125,14 +125,15 @@ def _solve_with_many_rows(
     h: Curvature, more: np.ndarray | None, right: np.ndarray, a: np.ndarray, value: np.ndarray, slack: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """solve_with_rows() with y = (a d - value) / slack put into the first equation for rows that are loose enough."""
-    whole = WholeCurvature(h.whole() if more is None else h.whole() + np.diag(more), h.size)
-    tight = slack < TIGHT / h.size
+    whole, tight = h.whole(), slack < TIGHT / h.size
+    if more is not None:
+        add_to_diagonal(whole[None], more[None], overwrite=True)
     few, weight = a[~tight], 1.0 / slack[~tight]
     scaled = few * np.sqrt(weight)[:, None]
-    whole.matrix[...] += scaled.T @ scaled
+    whole += scaled.T @ scaled
     y = np.empty(len(a))
     pulled = right + (weight * value[~tight]) @ few
-    d, y[tight] = _solve_bordered(whole, None, pulled, a[tight], value[tight], slack[tight])
+    d, y[tight] = _solve_bordered(WholeCurvature(whole, h.size), None, pulled, a[tight], value[tight], slack[tight])
     y[~tight] = weight * (few @ d - value[~tight])
     return d, y
 

@@ -21,7 +21,7 @@ PROJECTED_STEPS = 20  # of a gradient: ten leave a system more, sixty take as lo
 LEAST_FALL = 1e-5  # that a projected gradient is followed for, in shares of the first one's
 INSIDE_STEPS = (1e-8, 100), (1e-11, 12)  # last mu and most Newton steps, before a guess and before another
 TOLERANCE = 1e-8  # of the optimality conditions
-ROW_TOLERANCE = 1e-12  # of an active row, which may cost 10^6 a unit; rounding leaves less with few variables
+ROW_TOLERANCE = 1e-12  # of an active row, which may cost 10^6 a unit: rounding of D products may leave 1e-13
 
 
 def solve_large_program(

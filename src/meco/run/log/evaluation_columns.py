@@ -21,6 +21,7 @@ class EvaluationColumns:
         """No rows; of points [D], constraints [p] and [q], feasible within tolerances (ineq, eq)."""
         self.dim, self.counts, self.tolerances = dim, counts, tolerances
         self.count = 0  # rows, those that answers wait for too
+        self.made = 0  # rows that are in all blocks: one that is broken off is made again
         self.waiting: list[Any] = []  # answers without rows: the last ones
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
@@ -38,7 +39,7 @@ class EvaluationColumns:
             self._make_rows()
             for mine, theirs in zip(self._parts(), other._parts()):
                 theirs.extend(mine.all)
-        other.count = self.count
+        other.count = other.made = self.count
         return other
 
     def append(self, entries: Sequence[Any]) -> None:
@@ -55,8 +56,12 @@ class EvaluationColumns:
     def arrange(self, order: np.ndarray) -> None:
         """Put all rows in another order [n], also in columns that were read before."""
         self.make_rows()
-        for part in self._parts():
-            part.arrange(order)
+        moved = np.flatnonzero(order != np.arange(len(order)))
+        if moved.size:
+            start = int(moved[0])
+            arranged = [part.all[order[start:]] for part in self._parts()]
+            for part, rows in zip(self._parts(), arranged):  # after all of them were made, as memory may end
+                part.overwrite(start, rows)
 
     def make_rows(self) -> None:
         """Make the rows that answers wait for."""
@@ -80,9 +85,10 @@ class EvaluationColumns:
         return tuple(part.all[rows] for part in self._parts()[:5])
 
     def _make_rows(self) -> None:
-        """As make_rows(), where the lock is held."""
-        waiting, self.waiting = self.waiting, []
-        self._append_entries(waiting)
+        """As make_rows(), where the lock is held. Broken off, as memory ends, it leaves answers waiting."""
+        count = len(self.waiting)
+        self._append_entries(self.waiting)
+        del self.waiting[:count]
 
     def _append_entries(self, entries: Sequence[Any]) -> None:
         """Append a row to every column for each of these answers; nothing for none."""
@@ -103,7 +109,8 @@ class EvaluationColumns:
         unusable = codes[:, 1] != 0
         flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), known)]
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
-            kept.extend(more)
+            kept.put(self.made, more)
+        self.made += len(f)
 
 
 def stack_rows(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
