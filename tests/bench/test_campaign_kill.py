@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,8 +88,11 @@ def wait_for(tmp_path, process, count, seconds=300):
 
 
 def children(pid: int) -> list[int]:
-    with open(f"/proc/{pid}/task/{pid}/children") as listed:
-        found = [int(p) for p in listed.read().split()]
+    """All processes that this one started, from whichever of its threads, and those that they started."""
+    found = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has ended since
+            found += map(int, listed.read_text().split())
     return found + [p for child in found for p in children(child)]
 
 
