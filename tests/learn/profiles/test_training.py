@@ -158,7 +158,7 @@ def test_a_device_that_cannot_be_used_is_refused_before_anything_runs(tmp_path, 
 
 @pytest.mark.slow
 def test_the_command_trains_on_searches_and_says_how(tmp_path, monkeypatch):
-    words = ["train-tr", "--quiet", "--out", str(tmp_path), "--set=families=bowl-linear,valley-planes"]
+    words = ["train-tr", "--quiet", "--out", str(tmp_path), "--set=families=bowl-linear,ripples-linear,valley-planes"]
     words += ["--set=layout=2:10", "--set=problems=2", "--set=judges=1", "--set=runs=6", "--set=steps=50"]
     monkeypatch.setattr("sys.argv", ["meco", *words])
     assert main(words) == 0

@@ -1,8 +1,10 @@
 """What profiles are worth, learnt from samples whose worth is known."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from meco.errors import InvalidInput
 from meco.learn.profiles.deep_q import fit_deep_q
 from meco.learn.profiles.tree import describe_tree, fit_tree, tree_weights
 from meco.learn.profiles.worth import FitSettings, WorthSamples, fit_worth, with_threshold
@@ -19,6 +21,13 @@ def draw_samples(count=3000):
     s, profile, family = rng.uniform(-1, 1, (count, 3)), rng.integers(3, size=count), rng.integers(8, size=count)
     worth = np.where(profile == 1, np.where(s[:, 0] > 0, 0.4, -0.4), 0.0)
     return WorthSamples(s, profile, 0.5 + 0.1 * s[:, 2] + worth + 0.1 * rng.standard_normal(count), family)
+
+
+def test_samples_of_one_family_are_refused():
+    """What was learnt could be judged on nothing."""
+    samples = draw_samples()
+    with pytest.raises(InvalidInput, match="two train families"):
+        fit_worth(samples._replace(family=0 * samples.family), 3, QUICK)
 
 
 def test_the_network_finds_where_a_profile_is_better_than_the_default():

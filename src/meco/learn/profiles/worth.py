@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.errors import InvalidInput
 from meco.policies.network import SELU_ALPHA, SELU_SCALE, NetworkShape, Weights, draw_weights, q_values, selu
 
 FOLDS = 4  # parts of the families that are left out in turn
@@ -73,6 +74,10 @@ def fit_worth(
     quality has numbers of samples and steps, the error with and without the network, and the gain, on families left
     out. call maps the parts, which take most of the time, to processes; the fit is the same however it does.
     """
+    if samples.family.min() == samples.family.max():
+        raise InvalidInput(
+            "a training needs problems of two train families or more: it judges itself on those left out"
+        )
     seen = np.isin(np.arange(samples.s.shape[1]), settings.unseen, invert=True)
     samples = samples._replace(s=samples.s * seen)
     rng = np.random.default_rng([settings.seed, 1])
