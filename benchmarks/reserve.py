@@ -34,7 +34,7 @@ def read_sets() -> dict[str, dict[str, str]]:
 
 
 def without_reserve(suite: str, names: Iterable[str]) -> list[str]:
-    """The names of a suite (cutest, g) that are not in the reserve, in their order; prefixes such as S2MPJ- may stay."""
+    """The names of a suite (cutest, g) that are not in the reserve, in their order; a prefix as S2MPJ- may stay."""
     sets = read_sets()[suite]
     return [name for name in names if sets.get(name.rpartition("-")[2], "development") != "reserve"]
 

@@ -1,11 +1,12 @@
 """Compare two files of runs, paired by problem and seed: shares solved, medians that got worse, and other measures.
 
-A run is solved to t where its best feasible f is at most ref + t max(scale, |ref|); with noise its answer is judged by its true
-values. A problem got worse where its median gap over seeds grew by more than a factor of two; gaps below 1e-8 count as
-1e-8, runs without a feasible point are compared by their violation. Intervals are 95 % bootstraps over problems.
+A run is solved to t where its best feasible f is at most ref + t max(scale, |ref|); with noise its answer is judged, by
+its true values. A problem got worse where its median gap over seeds grew by more than a factor of two; gaps below 1e-8
+count as 1e-8, runs without a feasible point are compared by their violation. Intervals are 95 % bootstraps over
+problems.
 
-A suite fails where a share solved is lower by more than 1 point (cutest) or 2 points (others), or where more than one problem in twenty
-got worse.
+A suite fails where a share solved is lower by more than 1 point (cutest) or 2 points (others), or where more than one
+problem in twenty got worse.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def least_known(row: Row) -> float:
 
 
 def find_gap(row: Row, at: str = "end") -> float:
-    """Gap to the reference in units of max(scale, |ref|); infinite without a feasible point, nan without a reference."""
+    """Gap to the reference in units of max(scale, |ref|); infinite where infeasible, nan without a reference."""
     name = "answer" if row["suite"] == "noise" else ("_end" if at == "end" else at)
     f, v = (number(row, f"{kind}_answer" if name == "answer" else f"{kind}{name}") for kind in "fv")
     ref = least_known(row)

@@ -1,7 +1,7 @@
 """The problems by which engines are compared, by suite, as minimize() takes them.
 
-Suites: designs (nine of users), cutest (60 open problems), g (CEC2006), generated, cec2017, noise, failures, categories, cheap,
-partial. None has a problem of the reserve. A suite whose modules or data are missing raises, and the others go on.
+Suites: designs (nine of users), cutest (60 open problems), g (CEC2006), generated, noise, failures, categories, cheap,
+partial, cec2017. None has a problem of the reserve. Where modules or data of a suite are missing, the others go on.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
 import json
 import lzma
 import math
@@ -125,7 +126,8 @@ def to_cell(value: Any) -> str:
 
 def read_runs(path: Path) -> dict[tuple[str, str, int], dict[str, str]]:
     """Rows by suite, problem and seed; of a file that is being written, whole lines alone."""
-    text = lzma.open(path, "rt", encoding="utf-8").read() if path.suffix == ".xz" else path.read_text(encoding="utf-8")
+    content = path.read_bytes()
+    text = (lzma.decompress(content) if path.suffix == ".xz" else content).decode()
     rows = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
     found = [row for row in rows if None not in row.values() and None not in row]
     return {(row["suite"], row["problem"], int(row["seed"])): row for row in found}
@@ -135,15 +137,12 @@ def write_runs(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write rows, in the order of suites, problems and seeds, as CSV, under xz where the name ends so."""
     order = {suite: i for i, suite in enumerate(problems.SUITES)}
     kept = sorted(rows, key=lambda row: (order.get(row["suite"], len(order)), row["problem"], int(row["seed"])))
-    opened = (
-        lzma.open(path, "wt", encoding="utf-8", newline="", preset=9)
-        if path.suffix == ".xz"
-        else open(path, "w", encoding="utf-8", newline="")
-    )
-    with opened as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FIELDS)
-        writer.writerows([[row.get(name, "") for name in FIELDS] for row in kept])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    writer.writerows([[row.get(name, "") for name in FIELDS] for row in kept])
+    content = text.getvalue().encode()
+    path.write_bytes(lzma.compress(content, preset=9) if path.suffix == ".xz" else content)
 
 
 def run_named(suite: str, problem: str, seed: int, engine: str | None) -> dict[str, str]:
@@ -228,7 +227,7 @@ def search_reference(suite: str, problem: str) -> float:
 
 
 def write_references(path: Path, suites: Sequence[str], processes: int) -> None:
-    """Add to references.csv the least f of long runs, and of a file of runs, of problems whose task has no reference."""
+    """Add the least f of long runs, and of a file of runs, of problems whose task has no reference."""
     known = dict(problems.read_references())
     for (suite, problem, _), row in read_runs(path).items():
         if not row["ref"] and row["empty"] == "0":
