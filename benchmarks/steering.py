@@ -1,6 +1,6 @@
 """Policies over profiles judged on families that they have not seen, beside every profile, chance, and no training.
 
-    python benchmarks/steering.py judge out/judge --policies results/policies/tr-profiles-seed1.safetensors,... \\
+    python benchmarks/steering.py judge out/judge --policies tr-profiles-seed1,... \\
         --set confirm --each 2 --seeds 2 --device cuda --processes 16 --minutes 9
 
 The scale is the quantile of a run's final best point, feasibility first, among the runs of all profiles of the

@@ -21,11 +21,11 @@ from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import (
-    PACKED_FILE,
     STORE_FILE,
     MixedPlatforms,
     StoreError,
     explain_sqlite_error,
+    find_packed,
     has_store,
     write_atomically,
 )
@@ -91,12 +91,13 @@ class ResultStore:
     def open(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """The results of a folder to read: its store, or the packed one, unpacked in memory, if that is all there is.
 
-        A folder without either, and a file that is not ours, are errors.
+        A packed store that is archived counts. A folder without either, and a file that is not ours, are errors.
         """
         path = Path(folder) / STORE_FILE
-        if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
+        found = None if has_store(Path(folder)) else find_packed(Path(folder))
+        if found is None:
             return cls(_open_to_read(path), path)
-        path = path.with_name(PACKED_FILE)
+        path = found
         db = sqlite3.connect(":memory:", isolation_level=None)
         db.deserialize(packed.decompress_store(path))
         return cls(db, path)
@@ -117,7 +118,7 @@ class ResultStore:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
+            if find_packed(path.parent) is not None and not has_store(path.parent):
                 with cls.open(folder) as known:
                     _refuse_another_version(known.read_meta("meco"), path.parent)
                     write_atomically(path, known.as_bytes())
