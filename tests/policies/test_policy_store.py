@@ -323,7 +323,7 @@ def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
 def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setattr(policy_store, "REPOSITORY", tmp_path / "nowhere")
     assert policy_names() == ["meco-10d", "meco-tr", "meco-tr-es"]
-    with pytest.raises(MissingData, match="results/archive of the repository .set MECO_POLICIES to that file"):
+    with pytest.raises(MissingData, match="set MECO_POLICIES to that file"):
         load_policy("meco-loo50-C01")
     save_policy(tmp_path / "mine.safetensors", NETWORK)
     monkeypatch.setenv("MECO_POLICIES", str(tmp_path))
