@@ -90,11 +90,12 @@ class Request:
 
     @cached_property
     def range(self) -> SearchRange | None:
-        """How far the search may go where a bound is infinite; None: every bound is finite."""
+        """How far the search may go where a bound is infinite, around x0 as given; None: every bound is finite."""
         if not any(variable.infinite for variable in self.variables.each):
             return None
-        assert self.centre is not None, "make_request() refuses infinite bounds without a point to begin at"
-        return measure_range(self.variables.lower, self.variables.upper, self.centre)
+        centre = self.centre if self.cheap is None or self.cheap.x0 is None else self.cheap.x0[0]
+        assert centre is not None, "make_request() refuses infinite bounds without a point to begin at"
+        return measure_range(self.variables.lower, self.variables.upper, centre)
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
