@@ -289,6 +289,9 @@ class Caller:
             attempt += 1
             todo = self._points_to_retry(final, attempt)
         self.batch += 1
+        if self.log.fix_equalities(len(points)):
+            self.watched = 0  # only h = 0 counted until now
+            self._watch_until(self.log.planned)
         self.log.check_constraints()
         self.report_mismatch()
         return self.log.values(final[k] for k in range(len(points)))
