@@ -141,6 +141,7 @@ class Session:
             calls_begun=0 if self.folder is None else len(self.folder.recorded),
             batch=batch,
             check_names=lambda: self.request.check_names(log),
+            variables=self.request.variables,
         )
 
     @property

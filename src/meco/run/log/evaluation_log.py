@@ -125,6 +125,7 @@ class EvaluationLog:
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
+        self.has_success = False  # whether a call gave a usable answer
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
         self._builders: dict[bool, EvaluationsBuilder] = {}  # by number, and by arrival
@@ -196,6 +197,7 @@ class EvaluationLog:
     def _enter_or_wait(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Keep an answer, or let it wait until it is known what the constraints are; it may vote."""
         if entry.good:
+            self.has_success = True
             self._vote.note_answer(entry)
             self.equalities.note_arrival(entry.number)
         if self.constraints is None:
