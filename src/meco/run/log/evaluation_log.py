@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.evaluation import Evaluation
 from meco.core.partial_answers import evaluate_partial, has_gaps
-from meco.errors import InvalidInput
+from meco.errors import CannotWrite, InvalidInput
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
@@ -186,8 +186,15 @@ class EvaluationLog:
         return True
 
     def add_answer(self, entry: Entry, reason: str = "") -> None:
-        """Enter a new answer, of which the listeners of Events are told; reason says why it failed."""
-        self._events.on_answer(entry)
+        """Enter a new answer, of which the listeners of Events are told first; reason says why it failed.
+
+        An answer that cannot be written is entered all the same, as it belongs to the result.
+        """
+        try:
+            self._events.on_answer(entry)
+        except CannotWrite:
+            self._enter_or_wait(entry, reason, new=True)
+            raise
         self._enter_or_wait(entry, reason, new=True)
 
     def add_recorded(self, entry: Entry) -> None:
