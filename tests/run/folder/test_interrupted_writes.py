@@ -89,9 +89,8 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         raise Own
 
     pass_for(fun, fails)
-    with pytest.MonkeyPatch.context() as patch:
-        with pytest.raises(Own) as caught:
-            run(tmp_path / "cut", method, fails, **options)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Own) as caught:
+        run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
     resumed = run(Checkpoint(tmp_path / "cut", resume=True), method, **options)
     assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)

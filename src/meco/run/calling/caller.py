@@ -333,15 +333,19 @@ class Caller:
         return self.calls_begun - 1
 
     def check_first_answers(self, call_index: int, answers: list[Answer]) -> None:
-        """End a run whose first calls all fail in one way: that is a mistake in fun, not a bad design.
+        """End a run whose first calls show a mistake in fun: it is no bad design that fails.
 
-        One way is one error from one line, or anything that cannot be read. Some mistakes one call shows.
+        One way to fail is one error from one line, or anything that cannot be read. Some mistakes one call shows.
         """
         if self.on_error is not None:
             return
         self._check_mistakes(answers)
-        if call_index >= SAME_ERROR_CALLS:
-            return
+        if call_index < SAME_ERROR_CALLS:
+            self._check_same_error(call_index, answers)
+        self._check_failure_count(answers)
+
+    def _check_same_error(self, call_index: int, answers: list[Answer]) -> None:
+        """EvaluationFailed where SAME_ERROR_CALLS first calls all fail in one way."""
         if answers[0].fault is Fault.MALFORMED and any(said in answers[0].reason for said in CERTAIN_MISTAKES):
             raise EvaluationFailed(f"{answers[0].reason}{_describe_where(answers[0])}")
         self.first_answers[call_index] = answers
@@ -363,7 +367,7 @@ class Caller:
             _raise_same_error(said, answers[0], START_HINT)
 
     def _check_mistakes(self, answers: list[Answer]) -> None:
-        """EvaluationFailed where a call shows a mistake in the code, or too many have failed before the first success.
+        """EvaluationFailed where a call shows a mistake in the code.
 
         A name that is not defined is one at any time. A missing key may also be what a simulation that crashed leaves,
         so it counts only while nothing has succeeded, and at the third time.
@@ -374,13 +378,21 @@ class Caller:
         if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
             return
         answer = answers[0]
-        self._failed_calls += 1
         if answer.mistake is Mistake.LIKELY and answer.where:
             self._raised_at[answer.where] += 1
             if self._raised_at[answer.where] == SAME_LINE_CALLS:
                 said = f"no call has succeeded, and {SAME_LINE_CALLS} raised {_describe_reason(answer)}"
                 _raise_same_error(said, answer, self._hint_at_names(answer) or START_HINT)
-        failed = len(self.log.entries) + len(self.log.waiting) + len(answers)
+
+    def _check_failure_count(self, answers: list[Answer]) -> None:
+        """EvaluationFailed where too many evaluations have failed before the first success.
+
+        A vectorized function gets a second call.
+        """
+        if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
+            return
+        self._failed_calls += 1
+        answer, failed = answers[0], len(self.log.entries) + len(self.log.waiting) + len(answers)
         if failed >= self._most_failures and (self._failed_calls > 1 or not self.vectorized):
             said = f"none of the first {failed} evaluations succeeded; the last {FAULT_MESSAGES[answer.fault]}"
             reason = f": {_describe_reason(answer)}" if answer.reason else ""
