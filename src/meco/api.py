@@ -78,7 +78,8 @@ def minimize(
         stop: "feasible" (at the first feasible point), "converged" (where the search would start again from
             elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
-            ten first calls that raise one error from one line end the run with that error.
+            mistakes end the run: a name that is not defined, a key or index raised three times before any success,
+            ten first calls that raise one error from one line, max(20, 3 D + 1) failures before the first success.
         callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Constraints that may be called as often as one likes before an expensive call: as constraints takes them,

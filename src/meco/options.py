@@ -33,20 +33,21 @@ Noise = bool | float | list[float] | dict[str, float]  # whether there is any, o
 class Tolerances:
     """How far constraints may be off: feasible means every g <= ineq and every |h| <= eq.
 
-    ineq and eq are a number, a list in the order of the constraints, or a dict by name. keep_feasible names
+    ineq and eq are a number, a list in the order of the constraints, or a dict by name. An equality without a tolerance
+    has 1e-4, or 1e-4 of the median of its values in the first design where these are below 1. keep_feasible names
     constraints that must never be violated during the search, True for every inequality. names are for messages and
     tables, inequalities first.
     """
 
     ineq: Tolerance | np.ndarray = INEQ_TOL
-    eq: Tolerance | np.ndarray = EQ_TOL
+    eq: Tolerance | np.ndarray | None = None
     keep_feasible: bool | Sequence[str] = False
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check and set every field; InvalidInput for what cannot be a tolerance or a name."""
         object.__setattr__(self, "ineq", _read_tolerance(self.ineq, "ineq"))
-        object.__setattr__(self, "eq", _read_tolerance(self.eq, "eq"))
+        object.__setattr__(self, "eq", None if self.eq is None else _read_tolerance(self.eq, "eq"))
         object.__setattr__(self, "keep_feasible", _read_keep_feasible(self.keep_feasible))
         object.__setattr__(self, "names", read_constraint_names(self.names))
 

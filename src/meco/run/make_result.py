@@ -36,6 +36,7 @@ from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
 MOST_UNLISTED = 2_000_000  # values of constraints that a run leaves for its end
+WIDE_TOLERANCE = 0.01  # share of the largest value of an equality, above which its tolerance says little
 TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
 
 
@@ -99,7 +100,7 @@ def make_result(
         limits, stationary = _price_limits(request, result, found, names)
         minima, evidence = _find_minima(request, result, stationary, _has_converged(loop, reason, nit))
         result = replace(result, limits=limits, minima=minima)
-        notes = (*facts.notes, *_list_signs(request, result))
+        notes = (*facts.notes, *_list_signs(request, result), *_note_wide_tolerances(request, result, log.counts[0]))
         result = replace(result, run=replace(facts, evidence=evidence, notes=notes))
     return replace(result, message=_write_message(result, log, detail, noise_told=deviations is not None))
 
@@ -218,6 +219,29 @@ def _list_signs(request: Request, result: Result) -> list[str]:
 
     assert result.evaluations is not None
     return [*said, *note_unseen_noise(request, result.evaluations, result.x)]
+
+
+def _note_wide_tolerances(request: Request, result: Result, n_ineq: int) -> list[str]:
+    """A note on equalities whose tolerance is more than WIDE_TOLERANCE of the largest value seen; [] without any.
+
+    Linear and cheap ones, which are kept exactly, are left out, as are those that are 0 everywhere.
+    """
+    every = result.evaluations
+    assert every is not None
+    kept = {row.name for row in request.linear_rows}
+    kept |= set() if request.cheap is None else set(request.cheap.values.names)
+    with np.errstate(invalid="ignore"):
+        largest = np.max(np.where(np.isfinite(every.h), np.abs(every.h), 0.0), axis=0, initial=0.0)
+    wide = [
+        f"{name} ({each.tolerance:.3g}, largest value {size:.3g})"
+        for (name, each), size in zip(list(result.constraints.items())[n_ineq:], largest.tolist())
+        if name not in kept and size > 0.0 and each.tolerance > WIDE_TOLERANCE * size
+    ]
+    if not wide:
+        return []
+    more = f" and {len(wide) - 3} more" if len(wide) > 3 else ""
+    said = f"the tolerance is more than 1 % of the largest value seen of {', '.join(wide[:3])}{more}"
+    return [f"{said}: give a smaller one, tolerances={{name: value}}"]
 
 
 def _has_converged(loop: Loop | None, reason: str, nit: int) -> bool:

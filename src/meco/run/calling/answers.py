@@ -70,6 +70,14 @@ class Cause:
         return Cause, ()
 
 
+class Mistake(IntEnum):
+    """Whether an exception is a mistake in the code of a function, and no property of the point."""
+
+    NONE = 0
+    LIKELY = 1
+    CERTAIN = 2
+
+
 class Answer(NamedTuple):
     """One call's numbers; names are those the function gave, "" where it gave none."""
 
@@ -83,6 +91,7 @@ class Answer(NamedTuple):
     cause: Cause | None = None
     where: str = ""  # the line that raised it, or that of a function whose answer cannot be read
     errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
+    mistake: Mistake = Mistake.NONE  # of an answer that raised
 
 
 def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
@@ -93,7 +102,15 @@ def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) ->
 def make_raised_answer(error: BaseException) -> Answer:
     """The answer of a call that raised, with the line that did."""
     answer = make_failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
-    return answer._replace(where=_describe_line(error.__traceback__))
+    return answer._replace(where=_describe_line(error.__traceback__), mistake=_classify_mistake(error))
+
+
+def _classify_mistake(error: BaseException) -> Mistake:
+    """Whether an exception is a mistake in the code: a name that is not defined certainly, a missing key likely."""
+    if isinstance(error, (NameError, ImportError)):
+        return Mistake.CERTAIN
+    likely = isinstance(error, (KeyError, IndexError, TypeError, AttributeError))
+    return Mistake.LIKELY if likely else Mistake.NONE
 
 
 def _describe_line(trace: TracebackType | None) -> str:

@@ -13,6 +13,7 @@ result.json      the result of the last session
 from __future__ import annotations
 
 import json
+import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -59,6 +60,8 @@ class RunFolder:
         self.recorded = log.entries  # what an interrupted run was told
         self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
         self._logged = list(log.entries)  # the same as they came, should the file be removed
+        for name, ends in (("times.bin", _count_rows), ("failures.jsonl", _count_lines)):
+            _cut_torn_row(path / name, ends)
         self._trace = TraceFile(path / "trace.jsonl", run_json["inputs"]["budget"])
         self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._durations: list[tuple[int, float, float]] = []  # rows of times.bin to be written
@@ -226,7 +229,6 @@ class RunFolder:
         """
         self.put_back_removed_files()
         with self._guard_writing():
-            self.log_file.flush()
             self._flush_durations()
         begun = time.monotonic()
         if begun < self._state_due and not force:
@@ -266,7 +268,6 @@ class RunFolder:
     def write_result(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         with self._guard_writing():
-            self.log_file.flush()
             told_in_order = self.run_json["inputs"].get("asynchronous")  # then the order is part of what happened
             if not log.unreplayed and not told_in_order and self.log_order != sorted(self.log_order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
@@ -283,16 +284,34 @@ class RunFolder:
         self.broken = True
 
     def close(self) -> None:
-        """Flush and close the files, and release the folder, in every case."""
+        """Close the files, and release the folder, in every case."""
         try:
             with suppress(OSError) if self.broken else self._guard_writing():
-                self.log_file.close(flush=not self.broken)
+                self.log_file.close()
         finally:
             with suppress(OSError, ValueError):  # times are a convenience, and may be closed
                 self._flush_durations()
             with suppress(OSError):
                 self._durations_file.close()
             self.lock.release()
+
+
+def _cut_torn_row(path: Path, whole_bytes: Callable[[bytes], int]) -> None:
+    """Cut a file back to its whole rows, which end after whole_bytes(content), where a kill tore the last one."""
+    if path.exists():
+        content = path.read_bytes()
+        if (size := whole_bytes(content)) < len(content):
+            os.truncate(path, size)
+
+
+def _count_rows(content: bytes) -> int:
+    """Bytes of whole rows of times.bin."""
+    return len(content) - len(content) % DURATION_ROW.size
+
+
+def _count_lines(content: bytes) -> int:
+    """Bytes of whole lines."""
+    return content.rfind(b"\n") + 1
 
 
 class WriteGuard:
