@@ -9,14 +9,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, get_args
 
 import numpy as np
 
 from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
-from meco.options import Stop
+from meco.options import OnError, Stop
 from meco.run.calling.answers import (
     FAULT_MESSAGES,
     GAVE_A_DICT,
@@ -32,7 +32,7 @@ from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
 
-ON_ERROR = (None, "penalize", "retry", "raise")
+ON_ERROR = (None, *get_args(OnError))
 WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
 MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
