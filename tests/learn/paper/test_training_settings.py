@@ -146,3 +146,9 @@ def test_formulas_are_compiled_for_a_device_only():
     assert TrainingConfig(device="cuda").with_texts({"compiled": "True"}).compiled is True
     with pytest.raises(InvalidInput, match="compiled must be true or false; got '2'"):
         TrainingConfig(device="cuda").with_texts({"compiled": "2"})
+
+
+@pytest.mark.parametrize("problems", [(object,), (1,), "C01"])
+def test_problems_that_are_no_names_are_refused(problems):
+    with pytest.raises(InvalidInput, match="problems of a training must be names"):
+        TaskSettings(problems=problems)
