@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
-from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.learn import TaskSettings, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import (  # noqa: E402
     HELD_OUT,
     PRESETS,
