@@ -39,6 +39,7 @@ SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end 
 SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
 CERTAIN_MISTAKES = (GAVE_A_DICT, GAVE_TOO_MANY)  # of a constraint, which one call is enough to see
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
+WORKER_HINT = "see that fun runs in a worker process: workers=1 calls it in this one"
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
@@ -339,7 +340,10 @@ class Caller:
             _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
         if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
             _raise_same_error(f"in the first {calls} answers of fun {every[0].reason}", every[0], RETURN_HINT)
-        if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
+        alike = len({(a.fault, a.reason, a.where) for a in every}) == 1
+        if answers[0].fault is Fault.WORKER_LOST and alike:
+            _raise_same_error(f"the first {calls} calls of fun all failed: {every[0].reason}", every[0], WORKER_HINT)
+        if answers[0].fault is Fault.RAISED and alike:
             reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
             _raise_same_error(f"the first {calls} calls of fun all raised {reason}", answers[0], START_HINT)
 
