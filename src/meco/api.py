@@ -13,7 +13,7 @@ from meco.errors import InvalidInput, warn_user
 from meco.evaluations import Evaluations
 from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
+from meco.options import Checkpoint, Method, OnError, Stop, StopName, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, SerialBackend, Stopping
@@ -42,8 +42,8 @@ def minimize(
     seed: Any = None,
     tolerances: float | dict[str, float] | Tolerances | None = None,
     workers: Any = 1,
-    stop: str | float | Stop | None = None,
-    on_error: str | None = None,
+    stop: StopName | float | Stop | None = None,
+    on_error: OnError | None = None,
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: Any = None,

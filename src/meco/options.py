@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from meco.errors import InvalidInput, UnknownName, name_unknown_fields
 from meco.read_numbers import read_flag, read_real, read_seconds, read_whole_number
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
-STOP_NAMES = ("feasible", "converged")
+StopName = Literal["feasible", "converged"]
+STOP_NAMES = get_args(StopName)
+OnError = Literal["penalize", "retry", "raise"]
 
 Tolerance = float | list[float] | dict[str, float]  # for all constraints, in their order, or by name
 Noise = bool | float | list[float] | dict[str, float]  # whether there is any, or how much: of all, in order, or by name

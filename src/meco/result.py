@@ -313,13 +313,13 @@ class Result(Mapping[str, Any]):
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, over what is there, or returned as text."""
-        from pathlib import Path
-
+        from meco.files.atomic import open_output
         from meco.run.csv_table import format_csv
 
         if path is None:
             return format_csv(self)
-        Path(path).write_text(format_csv(self), encoding="utf-8")
+        with open_output(path) as file:
+            file.write(format_csv(self))
         return None
 
     def to_frame(self) -> Any:

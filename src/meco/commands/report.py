@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
 
     if (Path(args.folder) / "run.json").is_file():
         raise InvalidInput(
-            f"{args.folder} is the folder of one run: `meco resume {args.folder} --report page.html` writes its page"
+            f"{args.folder} is the folder of one run: `meco resume {shlex.quote(args.folder)} --report page.html` "
+            "writes its page"
         )
     if args.merge:
         with ResultStore.open_campaign(args.folder) as store:

@@ -357,7 +357,7 @@ def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
     of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
-    why = "With the noise that was told" if told else "Calls of one point differ"
+    why = "With the noise that was told" if told else "Calls of one point differ (noise, or a model not converged)"
     said = f"{why}: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
-from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.learn import TaskSettings, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import (  # noqa: E402
     HELD_OUT,
     PRESETS,
@@ -146,3 +146,9 @@ def test_formulas_are_compiled_for_a_device_only():
     assert TrainingConfig(device="cuda").with_texts({"compiled": "True"}).compiled is True
     with pytest.raises(InvalidInput, match="compiled must be true or false; got '2'"):
         TrainingConfig(device="cuda").with_texts({"compiled": "2"})
+
+
+@pytest.mark.parametrize("problems", [(object,), (1,), "C01"])
+def test_problems_that_are_no_names_are_refused(problems):
+    with pytest.raises(InvalidInput, match="problems of a training must be names"):
+        TaskSettings(problems=problems)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -403,5 +404,5 @@ def _refuse_another_version(stored: str | None, folder: Path) -> None:
     if stored != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {stored}, and this is meco {__version__}: results of two versions "
-            f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
+            f"are not mixed. Choose another --out, or look at the old ones with: meco report {shlex.quote(str(folder))}"
         )

@@ -143,11 +143,13 @@ class ExecutorBackend:
                     return silent
 
     def _submit(self, job: CallJob) -> Any:
-        """The future of a job; StopRun where the executor takes no more."""
+        """The future of a job; StopRun where the executor takes no more, InvalidInput where fun cannot be sent."""
         try:
             return self.executor.submit(self.call, *job)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             raise StopRun("workers", f"the executor takes no more work: {_without_full_stop(error)}") from error
+        except (pickle.PicklingError, AttributeError, TypeError) as error:  # Dask pickles here
+            raise self._refuse_function(error) from error
 
     def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """Answers and seconds of a finished future; StopRun where the executor broke.
@@ -164,12 +166,16 @@ class ExecutorBackend:
         except BrokenExecutor as error:
             raise StopRun("workers", f"the executor broke: {_without_full_stop(error)}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidInput(
-                f"fun cannot be sent to the workers of {type(self.executor).__name__} ({error}); define it at the top "
-                "level of a module, or pass workers=N or a ThreadPoolExecutor"
-            ) from error
+            raise self._refuse_function(error) from error
         except (Exception, CancelledError) as error:
             return _make_lost_answers(job, f"{type(error).__name__}: {error}")
+
+    def _refuse_function(self, error: BaseException) -> InvalidInput:
+        """The error for a function that the executor cannot pickle."""
+        return InvalidInput(
+            f"fun cannot be sent to the workers of {type(self.executor).__name__} ({str(error)[:200]}); define it at "
+            "the top level of a module without open files or locks, or pass workers=N or a ThreadPoolExecutor"
+        )
 
     def close(self) -> None:
         """Nothing to end: the workers stay their owner's."""

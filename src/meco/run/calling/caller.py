@@ -10,14 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, get_args
 
 import numpy as np
 
 from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
-from meco.options import Stop
+from meco.options import OnError, Stop
 from meco.run.calling.answers import (
     FAULT_MESSAGES,
     GAVE_A_DICT,
@@ -37,7 +37,7 @@ from meco.run.scipy_compat import read_callback
 if TYPE_CHECKING:
     from meco.variables import Variables
 
-ON_ERROR = (None, "penalize", "retry", "raise")
+ON_ERROR = (None, *get_args(OnError))
 WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
 MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
@@ -47,6 +47,7 @@ SAME_LINE_CALLS = 3  # calls that raise a likely mistake at one line, before any
 LEAST_FAILURES = 20  # calls that fail before any has succeeded that end a run, or 3 D + 1
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 MISTAKE_HINT = "correct it"
+WORKER_HINT = "see that fun runs in a worker process: workers=1 calls it in this one"
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
@@ -362,7 +363,10 @@ class Caller:
             _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
         if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
             _raise_same_error(f"in the first {calls} answers of fun {every[0].reason}", every[0], RETURN_HINT)
-        if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
+        alike = len({(a.fault, a.reason, a.where) for a in every}) == 1
+        if answers[0].fault is Fault.WORKER_LOST and alike:
+            _raise_same_error(f"the first {calls} calls of fun all failed: {every[0].reason}", every[0], WORKER_HINT)
+        if answers[0].fault is Fault.RAISED and alike:
             said = f"the first {calls} calls of fun all raised {_describe_reason(answers[0])}"
             _raise_same_error(said, answers[0], START_HINT)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -109,7 +110,9 @@ class RunFolder:
                 held = f"{path} holds a run already"
                 raise InvalidInput(
                     f"{held}; Checkpoint(folder, resume=True) continues it, or name another folder"
-                ).on_command_line(f"{held}; `meco resume {path}` continues it, or name another folder")
+                ).on_command_line(
+                    f"{held}; `meco resume {shlex.quote(str(path))}` continues it, or name another folder"
+                )
             else:
                 _check_same_inputs(path, run_json, inputs)
             folder = cls(path, run_json, lock, checkpoint.fsync)
@@ -359,7 +362,7 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
     if made.split(".")[:2] != meco.__version__.split(".")[:2]:
         said = f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for bit: "
         raise InvalidInput(f"{said}start a new run with evaluated=<that folder>").on_command_line(
-            f"{said}start a new run with --evaluated {path}"
+            f"{said}start a new run with --evaluated {shlex.quote(str(path))}"
         )
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
@@ -373,7 +376,9 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
             said = (
                 f"the run in {path} is of another problem or set-up: {said}; use the same inputs, another folder, or "
             )
-            raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(f"{said}--evaluated {path}")
+            raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(
+                f"{said}--evaluated {shlex.quote(str(path))}"
+            )
 
 
 def read_recorded_inputs(folder: Any) -> dict[str, Any]:
