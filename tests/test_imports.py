@@ -28,9 +28,8 @@ MAY_IMPORT["device"] = {"core"}
 MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "figures"}
 MAY_IMPORT["engines"] = {"core", "rules"}
-MAY_IMPORT["tr"] = {"core", "engines", "device"}
-MAY_IMPORT["policies"] = {"core", "rules", "engines", "tr"}
-MAY_IMPORT["tr.steered"] = MAY_IMPORT["policies"] | {"policies"}  # the default method: tr with a policy
+MAY_IMPORT["tr"] = {"core", "device"}
+MAY_IMPORT["policies"] = {"core", "rules", "engines"}
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}
 MAY_IMPORT["batch_solve"] = {"core", "device", "problems", "method_record", "methods", "result"}
@@ -43,7 +42,6 @@ MAY_IMPORT["learn"] = {
     "problems",
     "engines",
     "tr",
-    "tr.steered",
     "policies",
     "methods",
     "batch_solve",
@@ -56,7 +54,6 @@ MAY_IMPORT["bench"] = {
     "problems",
     "policies",
     "tr",
-    "tr.steered",
     "methods",
     "batch_solve",
     "run",

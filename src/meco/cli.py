@@ -26,7 +26,6 @@ COMMANDS = {
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
-    "train-tr": "train a policy over profiles of TR's controls",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",

@@ -6,14 +6,35 @@ from collections.abc import Sequence
 from typing import Any
 
 VERSION = "0.4"
+_TR = "use TR, the default; learning to control it did not beat a constant"
+_VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {
         "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
         "episodes": "record your own from gymnasium.make('meco.gym:MeCO-v0')",
+        "train-tr": "learning to control TR did not beat a constant; meco train trains the policy of MeCO",
+    },
+    "method": {"TR-ES": _TR, "MeCO-TR": _TR},
+    "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
+    "feature set": {"tr-search": _TR, "model-search": _TR},
+    "experiment": {
+        f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
     },
 }
 MODULES = {  # below meco, with all that is inside
     "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
+    "learn.tr": _TR,
+    "learn.profiles": _TR,
+    "learn.engine_digest": _VERSION_OF_POLICY,
+    "policies.profile_search": _TR,
+    "policies.engine_stamp": _VERSION_OF_POLICY,
+    "tr.steered": _TR,
+    "tr.profiles": "give controls to the method: meco.Method('TR', margin=0.05)",
+    "tr.features": _TR,
+    "tr.profile_features": _TR,
+    "tr.knowledge": _TR,
+    "tr.proposers.offspring": _TR,
+    "tr.proposers.strategy": "MA-ES is meco.engines.es.maes",
 }
 
 

@@ -10,7 +10,7 @@ from small_runs import BOX, named
 
 
 def test_the_picture_shows_constraints_theta_and_share():
-    figure = meco.minimize(named, BOX, budget=60, seed=1, method="TR-ES").plot()
+    figure = meco.minimize(named, BOX, budget=60, seed=1).plot()
     words = {key.label for panel in figure.panels for key in panel.legend}
     assert {"reach", "level", "θ, violation that a step may leave", "share of the evolution strategy"} <= words
 

@@ -76,8 +76,8 @@ class Batching(NamedTuple):
 class Asynchronous(NamedTuple):
     """The search can be asked for one point at a time while answers are outstanding."""
 
-    # (points outstanding, the loop's tell, what counts points that are only remembered) -> its proposals
-    start: Callable[[int, Callable[[Array, Any], None], Callable[[int], None]], Any]
+    # (points outstanding, the loop's tell) -> its proposals
+    start: Callable[[int, Callable[[Array, Any], None]], Any]
 
 
 class Cooperation(NamedTuple):

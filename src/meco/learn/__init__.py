@@ -1,4 +1,4 @@
-"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts for the policy of MeCO-TR.
+"""Learning to steer: episodes, rewards and the paper's Double DQN.
 
 Episodes need NumPy alone; learners need torch, the `train` extra.
 """
@@ -12,7 +12,6 @@ from meco.errors import load_extra
 
 _HOMES = {
     "Episode": "paper.episode",
-    "TrustRegionEpisode": "tr.episode",
     "REWARDS": "paper.reward",
     "ReferenceObjective": "paper.reward",
     "reward_function": "paper.reward",

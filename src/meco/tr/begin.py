@@ -13,9 +13,7 @@ from meco.tr.tr_state import Sizes, TrState, find_capacity
 from meco.tr.working_set import MOST_WATCHED, WorkingSet
 
 
-def begin_state(
-    task: Task, x: Array, ev: Evaluation, radii: Array, batch: int, with_strategy: bool, matrices: bool
-) -> TrState:
+def begin_state(task: Task, x: Array, ev: Evaluation, radii: Array, batch: int, matrices: bool) -> TrState:
     """The first state, from points x [B, n, D] and radii [B or 1, D]; `batch` points at a time follow.
 
     Beyond FEW_VARIABLES models have no matrices, beyond MOST_WATCHED inequalities there is a working set. Neither is
@@ -34,6 +32,6 @@ def begin_state(
         if free and task.limits is None:
             working = WorkingSet(task.dim, ev, task.tolerance(ev), capacity)
             sizes, ev = sizes._replace(tolerance=working.tolerance_seen), working.reduce(ev)
-    state = TrState.begin(task, x, ev, radii, batch, with_strategy, sizes)
+    state = TrState.begin(task, x, ev, radii, batch, sizes)
     state.working = working
     return state

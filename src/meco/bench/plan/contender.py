@@ -11,10 +11,10 @@ from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
+from meco.gone import find_advice
 from meco.methods import METHODS, NAMED_OPTIONS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.policies.resolve import OWN_POLICIES
-from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
@@ -22,7 +22,7 @@ PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2
 AS_PRINTED = "MeCO, as printed"  # trained exactly as the paper says, with a seed fixed beforehand
 SCORE_REWARDED = "MeCO, f+ν reward"  # the shipped policies: another reward, a seed chosen on the training problems
 LABELS = {"MeCO": SCORE_REWARDED}  # of methods in experiments, where the method's name says too little
-POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": "meco-tr"}  # of methods, unless another is named
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,14 @@ class Contender:
         return replace(self, most=LEAST_SURROGATE_RUNS) if self.costly else self
 
     @property
+    def stored_only(self) -> bool:
+        """Whether its method left the library, so that it has stored runs and no new ones."""
+        return find_advice("method", self.method) is not None
+
+    @property
     def costly(self) -> bool:
         """Whether its runs take so long that experiments make few of them."""
-        return METHODS[self.method].cost_seconds > COSTLY_SECONDS
+        return not self.stored_only and METHODS[self.method].cost_seconds > COSTLY_SECONDS
 
 
 def split_name_and_options(text: str) -> tuple[str, str]:

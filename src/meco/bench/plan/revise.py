@@ -12,6 +12,7 @@ from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, split_name_
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.files.modules import names_a_file
+from meco.gone import VERSION
 from meco.methods import METHODS
 
 PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
@@ -98,6 +99,19 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
         versions={**first.versions, **second.versions},
         files={**first.files, **second.files},
     )
+
+
+def without_stored_only(experiment: Experiment) -> tuple[Experiment, str]:
+    """The experiment without contenders whose methods left the library, and a line that names them.
+
+    The same experiment and "" where there are none.
+    """
+    lost = [c.label for c in experiment.contenders if c.stored_only]
+    if not lost:
+        return experiment, ""
+    kept = tuple(c for c in experiment.contenders if not c.stored_only)
+    why = f"left in {VERSION}; `meco report results` has their stored runs"
+    return replace(experiment, contenders=kept), f"{experiment.name}: no new runs of {', '.join(lost)}, which {why}"
 
 
 def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:

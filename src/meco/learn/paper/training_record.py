@@ -66,15 +66,8 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
     """The settings and the epochs of a training log; an OSError without the file, DamagedFile for another one."""
     try:
         first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        if "engine" in first and "layout" in first["training"]:
-            raise DamagedFile(
-                f"{path} is the log of a `meco train-tr`, of which there is no picture: its lines are the rounds with "
-                "the errors of their fits, the scores of the choice, and the tree in words"
-            )
         return TrainingConfig.from_dict(first["training"]), rows
     except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DamagedFile):
-            raise
         raise DamagedFile(f"{path} is not a training log ({error})") from error
 
 
