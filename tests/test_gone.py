@@ -4,8 +4,10 @@ import importlib
 
 import pytest
 
+import meco
 from meco import gone
 from meco.cli import COMMANDS, main
+from meco.errors import UnknownName
 
 
 @pytest.mark.parametrize("command", gone.NAMES["command"])
@@ -16,6 +18,24 @@ def test_a_command_that_left_says_what_to_use(command, capsys):
         capsys.readouterr().err
         == f"meco: no command named {command!r}; it left in 0.4: {gone.NAMES['command'][command]}\n"
     )
+
+
+@pytest.mark.parametrize("name", gone.NAMES["method"])
+def test_a_method_that_left_says_what_to_use(name):
+    with pytest.raises(UnknownName, match=f"no method named '{name}'; it left in 0.4: use "):
+        meco.solve(name, "tilted")
+
+
+@pytest.mark.parametrize("name", gone.NAMES["policy"])
+def test_a_policy_that_left_says_what_to_use(name):
+    with pytest.raises(UnknownName, match=f"no policy named '{name}'; it left in 0.4: use "):
+        meco.load_policy(name)
+
+
+@pytest.mark.parametrize("name", gone.NAMES["experiment"])
+def test_an_experiment_that_left_says_where_its_tables_are(name, capsys):
+    assert main(["reproduce", name]) == 2
+    assert f"no experiment named {name!r}; it left in 0.4: its stored tables" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("module", gone.MODULES)

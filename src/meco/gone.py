@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 VERSION = "0.4"
 _TR = "use TR, the default; learning to control it did not beat a constant"
 _VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
+_SPLITS = tuple(f"split-{dim}d" for dim in (10, 30, 50, 100))
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {
         "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
         "episodes": "record your own from gymnasium.make('meco.gym:MeCO-v0')",
         "train-tr": "learning to control TR did not beat a constant; meco train trains the policy of MeCO",
     },
+    "option of train": {
+        "--device": "training runs on the CPU; leave it out",
+        "--select": "fix the seeds beforehand: --seeds 1,2,3 trains a policy of each",
+    },
     "method": {"TR-ES": _TR, "MeCO-TR": _TR},
     "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
+    "training preset": {
+        **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
+    },
+    "training setting": {
+        "device": "training runs on the CPU; leave it out",
+        "compiled": "training runs on the CPU; leave it out",
+    },
     "feature set": {"tr-search": _TR, "model-search": _TR},
     "experiment": {
         f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
     },
 }
 MODULES = {  # below meco, with all that is inside
+    "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
+    "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
+    "learn.paper.mixed": "policies in one batch share decoder and reward",
+    "learn.paper.selection": "fix the seeds beforehand: meco train --seeds 1,2,3",
     "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
     "learn.tr": _TR,
     "learn.profiles": _TR,
@@ -41,6 +57,11 @@ MODULES = {  # below meco, with all that is inside
 def find_advice(kind: str, name: object) -> str | None:
     """What to use instead of a name of this kind that left, whatever its capitalisation; None for other names."""
     return next((told for gone, told in NAMES.get(kind, {}).items() if gone.lower() == str(name).lower()), None)
+
+
+def find_names(kind: str) -> Collection[str]:
+    """The names of this kind that left."""
+    return NAMES.get(kind, {}).keys()
 
 
 class GoneModules:

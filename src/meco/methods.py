@@ -19,7 +19,6 @@ from meco.core.capabilities import (
     OwnLoop,
     Policed,
     Remarks,
-    Replay,
     SavedState,
     Selection,
     Steering,
@@ -46,7 +45,7 @@ _shade = partial(
     population=paper_pop_size,
     options=SHADE_OPTIONS,
     scale_sensitive_to=("each",),
-    offers=(*RULE_ENGINE, Replay),
+    offers=RULE_ENGINE,
 )
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
@@ -98,7 +97,7 @@ METHODS: Registry[MethodRecord] = Registry(
             lazy_callable("engines.es.maes:MaEs", rule=StaticPenalty()),
             "matrix-adaptation evolution strategy, static penalty",
             population=native_pop_size, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
-            offers=(*RULE_ENGINE, Replay),
+            offers=RULE_ENGINE,
         ),
         "BP-epsMAg-ES": _es(
             lazy_callable("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",

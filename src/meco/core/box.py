@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, known_all, namespace, to_numpy
+from meco.core.arrays import Array, known_all, namespace, to_numpy
 from meco.core.categories import Categories
 from meco.core.problem import round_half_away
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
@@ -185,7 +185,6 @@ class Box:
         return unit
 
 
-@fused
 def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
     """lower + unit width, at most upper."""
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from meco.core.arrays import Array
-from meco.core.capabilities import Policed, Replay, SavedState, Steering, find_capability
+from meco.core.capabilities import Policed, SavedState, Steering, find_capability
 from meco.core.control import Control
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
@@ -103,8 +103,6 @@ class Controlled(Engine):
             offers[Policed] = Policed(self.controller.policy.metadata)
         if SavedState in offers:
             offers[SavedState] = SavedState(self)
-        if Replay in offers:
-            offers[Replay] = offers[Replay]._replace(after=lambda points: self.controller.decide(self.chance()))
         return tuple(offers.values())
 
     def trace(self) -> dict[str, Array]:
