@@ -15,7 +15,7 @@ from meco.files.modules import names_a_file
 from meco.gone import VERSION
 from meco.methods import METHODS
 
-PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
+PRESET_POLICIES = re.compile(r"meco-(paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
 LEFT_OUT = "left out"  # marks a note of a report that names contenders without their policies
 
 
@@ -152,13 +152,14 @@ def _list_policy_files(contender: Contender, experiment: Experiment) -> set[str]
 
 
 def _compose_training_command(names: Iterable[str]) -> str:
-    """How to train these policies instead, where presets of `meco train` make all of them; else nothing."""
+    """How to train those of these policies that presets of `meco train` make; "" where they make none."""
     found = [PRESET_POLICIES.match(name) for name in sorted(names)]
     presets = dict.fromkeys(match[1] for match in found if match)
-    if not all(found):
+    if not presets:
         return ""
     commands = " and ".join(f"meco train --preset {preset} --out policies" for preset in presets)
-    return f", or train them: {commands}, then set MECO_POLICIES=policies"
+    which = "them" if all(found) else "those as printed"
+    return f", or train {which}: {commands}, then set MECO_POLICIES=policies"
 
 
 def list_labels(experiment: Experiment) -> list[str]:
