@@ -29,6 +29,8 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "compiled": "training runs on the CPU; leave it out",
     },
     "feature set": {"tr-search": _TR, "model-search": _TR},
+    "name of meco.learn": {"TrustRegionEpisode": _TR},
+    "name of meco.policies": {"Correcting": _TR, "Choosing": _TR},
     "experiment": {
         f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
     },
@@ -38,6 +40,8 @@ MODULES = {  # below meco, with all that is inside
     "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
     "learn.paper.mixed": "policies in one batch share decoder and reward",
     "learn.paper.selection": "fix the seeds beforehand: meco train --seeds 1,2,3",
+    "bench.run.used_packages": "every stored run names its platform, and meco verify repeats runs",
+    "files.source_digest": "meco.files.modules.file_digest",
     "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
     "learn.tr": _TR,
     "learn.profiles": _TR,
@@ -57,6 +61,12 @@ MODULES = {  # below meco, with all that is inside
 def find_advice(kind: str, name: object) -> str | None:
     """What to use instead of a name of this kind that left, whatever its capitalisation; None for other names."""
     return next((told for gone, told in NAMES.get(kind, {}).items() if gone.lower() == str(name).lower()), None)
+
+
+def refuse_gone(kind: str, name: str) -> None:
+    """Raise ImportError for a name of this kind that left; others pass."""
+    if told := find_advice(kind, name):
+        raise ImportError(f"{kind} {name!r} left in {VERSION}: {told}", name=name)
 
 
 def find_names(kind: str) -> Collection[str]:

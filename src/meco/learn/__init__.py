@@ -9,6 +9,7 @@ import importlib
 from typing import Any
 
 from meco.errors import load_extra
+from meco.gone import refuse_gone
 
 _HOMES = {
     "Episode": "paper.episode",
@@ -36,6 +37,7 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     """A name from its module, imported when it is first asked for."""
     if name not in _HOMES:
+        refuse_gone("name of meco.learn", name)
         raise AttributeError(f"module 'meco.learn' has no attribute {name!r}")
     if _HOMES[name] in _NEED_TORCH:
         load_extra("torch", "train", "training")
