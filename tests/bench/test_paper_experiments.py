@@ -50,7 +50,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_an_experiment_names_known_methods_views_and_labels(name):
     e = EXPERIMENTS[name]
-    assert {c.method for c in e.contenders if not c.stored_only} <= set(METHODS)
+    assert {c.method for c in e.contenders} <= {*METHODS, *gone.NAMES["method"]}
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
@@ -91,17 +91,6 @@ def test_meco_is_another_name_of_the_shipped_training():
 def test_rows_of_the_paper_and_methods_of_ours_are_named_in_two_tables():
     assert (contender.LABELS["MeCO"], printed.PAPER_ROWS["MeCO"]) == (SCORE_REWARDED, AS_PRINTED)
     assert not hasattr(printed, "LABELS")
-
-
-def test_methods_that_left_keep_their_stored_rows_and_make_no_runs(tmp_path, capsys):
-    assert [c.label for c in EXPERIMENTS["uav"].contenders if c.stored_only] == ["TR-ES", "MeCO-TR"]
-    words = ["reproduce", "uav", "--methods", "SHADE", "MeCO-TR", "--estimate", "--out", str(tmp_path / "new")]
-    assert main(words) == 0
-    told = capsys.readouterr()
-    assert told.err == (
-        "meco: uav: no new runs of MeCO-TR, which left in 0.4; `meco report results` has their stored runs\n"
-    )
-    assert "160" in told.out  # runs of SHADE alone
 
 
 def test_five_seeds_as_printed_stand_side_by_side():

@@ -36,11 +36,10 @@ def run(args: argparse.Namespace) -> int:
 
     The exit code is 0 where every run is there, 1 where some failed or were left out, and 128 + n after signal n, which
     leaves no report. With --estimate it only prints what that would cost, and gives 0. Contenders whose policies are
-    not installed are left out and named, here and in the report, and so are methods that left the library, here;
-    MissingData where none is left.
+    not installed are left out and named, here and in the report; MissingData where none is left.
     """
     from meco.bench.plan.experiments import find_experiments, match_methods
-    from meco.bench.plan.revise import adjust_experiment, without_missing_policies, without_stored_only
+    from meco.bench.plan.revise import adjust_experiment, without_missing_policies
     from meco.commands.campaign import check_campaign_options, run_and_report
 
     check_campaign_options(args)
@@ -48,9 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = match_methods([e for e, _ in found], args.methods)
     chosen = [adjust_experiment(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
-    runnable = [without_stored_only(experiment) for experiment in chosen]
-    there = [without_missing_policies(experiment) for experiment, _ in runnable]
-    for _, said in (*runnable, *there):
+    there = [without_missing_policies(experiment) for experiment in chosen]
+    for _, said in there:
         if said:
             print(f"meco: {said}", file=sys.stderr, flush=True)
     chosen = [experiment for experiment, _ in there if experiment.contenders]

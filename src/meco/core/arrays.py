@@ -123,8 +123,6 @@ def nearest(distance: Array, count: int) -> Array:
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
         return distance.argpartition(count - 1, axis=-1)[:, :count]
-    if hasattr(distance, "topk"):  # torch: selecting is several times faster than sorting
-        return distance.topk(count, dim=-1, largest=False, sorted=False).indices
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
 
 
@@ -160,25 +158,14 @@ def running_sums(x: Array) -> Array:
 
 
 class Factored:
-    """Square matrices [B, m, m] that several systems are solved with; on a device they are factored once."""
+    """Square matrices [B, m, m] that several systems are solved with."""
 
     def __init__(self, matrix: Array) -> None:
-        """Keep the matrices [B, m, m]; torch factors them when a system is first solved, once."""
+        """Keep the matrices [B, m, m]."""
         self.matrix = matrix
-        self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
-
-    @cached_property
-    def _factors(self) -> Any:
-        """LU factors and pivots, of torch alone."""
-        return self._torch.linalg.lu_factor_ex(self.matrix)[:2]
 
     def solved(self, right: Array) -> Array:
-        """matrix^-1 right, both with B rows: [B, m, n].
-
-        A singular matrix raises in NumPy, and gives anything on a device.
-        """
-        if self._torch is not None:
-            return self._torch.linalg.lu_solve(*self._factors, right)
+        """matrix^-1 right, both with B rows: [B, m, n]; LinAlgError for a singular matrix."""
         return solve(self.matrix, right)
 
     @cached_property

@@ -80,20 +80,6 @@ class Box:
         """How far they go from 0 to 1: [D]."""
         return np.asarray(self.upper - self.lower)[0, 0] if self.range is None else self.range.length
 
-    def transform(self, change: Callable[[Array], Array]) -> Box:
-        """Another box with every array changed, such as rows taken by index.
-
-        Pinned points and repair are not handed on.
-        """
-        return Box(
-            change(self.lower),
-            change(self.upper),
-            None if self.integer is None else change(self.integer),
-            self.scale,
-            range=self.range,
-            categories=self.categories,
-        )
-
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated: repaired, on their scale, integers rounded.
 

@@ -84,10 +84,6 @@ class Evaluator:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
 
-    def all_can_afford(self, points: int) -> bool:
-        """Whether every run may make so many evaluations more, and has made as many as the others."""
-        return self._even and points <= self.left
-
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Evaluate candidates [B, n, D] in index order while the budget lasts, known ones for nothing.
 

@@ -18,6 +18,7 @@ from meco.policies.resolve import OWN_POLICIES
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
+COSTLY_REMOVED = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO")  # costly methods of which only stored runs are left
 PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2b3c4d"
 AS_PRINTED = "MeCO, as printed"  # trained exactly as the paper says, with a seed fixed beforehand
 SCORE_REWARDED = "MeCO, f+ν reward"  # the shipped policies: another reward, a seed chosen on the training problems
@@ -84,14 +85,16 @@ class Contender:
         return replace(self, most=LEAST_SURROGATE_RUNS) if self.costly else self
 
     @property
-    def stored_only(self) -> bool:
-        """Whether its method left the library, so that it has stored runs and no new ones."""
-        return find_advice("method", self.method) is not None
-
-    @property
     def costly(self) -> bool:
         """Whether its runs take so long that experiments make few of them."""
-        return not self.stored_only and METHODS[self.method].cost_seconds > COSTLY_SECONDS
+        if is_removed(self.method):
+            return self.method in COSTLY_REMOVED
+        return METHODS[self.method].cost_seconds > COSTLY_SECONDS
+
+
+def is_removed(method: str) -> bool:
+    """Whether a method was removed: its runs can be read from a store but not made."""
+    return find_advice("method", method) is not None and method not in METHODS
 
 
 def split_name_and_options(text: str) -> tuple[str, str]:

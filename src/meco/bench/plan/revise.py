@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, split_name_and_options
+from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, is_removed, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.files.modules import names_a_file
-from meco.gone import VERSION
 from meco.methods import METHODS
 
 PRESET_POLICIES = re.compile(r"meco-(paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
@@ -101,19 +100,6 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
     )
 
 
-def without_stored_only(experiment: Experiment) -> tuple[Experiment, str]:
-    """The experiment without contenders whose methods left the library, and a line that names them.
-
-    The same experiment and "" where there are none.
-    """
-    lost = [c.label for c in experiment.contenders if c.stored_only]
-    if not lost:
-        return experiment, ""
-    kept = tuple(c for c in experiment.contenders if not c.stored_only)
-    why = f"left in {VERSION}; `meco report results` has their stored runs"
-    return replace(experiment, contenders=kept), f"{experiment.name}: no new runs of {', '.join(lost)}, which {why}"
-
-
 def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     """The experiment without contenders whose policies are not installed, and a line that says so and the way out.
 
@@ -122,7 +108,7 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     """
     lost: dict[str, int] = {}
     missing_names: set[str] = set()
-    for contender in experiment.contenders:
+    for contender in (c for c in experiment.contenders if not is_removed(c.method)):
         if missing := {name for name in _list_policy_files(contender, experiment) if not read_policy_digest(name)}:
             lost[contender.label] = len(missing)
             missing_names |= missing

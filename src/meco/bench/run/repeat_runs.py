@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from typing import Any
 
+from meco.bench.plan.experiment import find_removed
 from meco.bench.plan.run import Run
 from meco.bench.run.executors import RunExecutor
 from meco.bench.run.groups import GroupOutcome, RunGroup, run_group
 from meco.bench.run.run_record import RunRecord
 from meco.bench.run.store_contents import NUMBERS, StoreContents
 from meco.errors import InvalidInput
-from meco.gone import find_advice
 from meco.methods import METHODS
 
 
@@ -27,8 +27,7 @@ def draw_runs(
 ) -> list[Run]:
     """Runs of a store drawn at random, each at most once, the same for the same seed; fewer where there are no more.
 
-    methods and most_seconds leave others out, and so do runs of methods that left the library. Less than 1, and a store
-    without such runs, are errors.
+    methods and most_seconds leave others out. Less than 1, and a store without such runs, are errors.
     """
     if count < 1:
         raise InvalidInput(f"--runs must be at least 1; got {count}")
@@ -36,9 +35,9 @@ def draw_runs(
     known = [
         run
         for run, record in contents.runs.items()
-        if (wanted is None or run.method in wanted)
+        if find_removed(run) is None
+        and (wanted is None or run.method in wanted)
         and (most_seconds is None or record.seconds <= most_seconds)
-        and find_advice("method", run.method) is None
     ]
     if not known:
         raise InvalidInput("the store holds no such runs")
