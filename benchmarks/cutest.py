@@ -48,7 +48,7 @@ from reserve import without_reserve
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
 PER_VARIABLE = (5, 10, 20, 50)
 DIFFERENCE = 1.5e-8  # step of forward differences
-OURS = ("TR", "MeCO-TR")
+OURS = ("TR",)
 LEAST_GAP = 1e-12  # that a picture shows
 
 

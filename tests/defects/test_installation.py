@@ -44,5 +44,5 @@ def test_a_policy_file_with_very_many_dimensions_is_damaged(dimensions, tmp_path
     header = json.dumps({"__metadata__": {"policy": "{}"}, "w1": entry}).encode()
     policy = tmp_path / "policy.safetensors"
     policy.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-    with pytest.raises(DamagedFile, match="policy.safetensors"):
+    with pytest.raises(DamagedFile, match=r"policy\.safetensors"):
         meco.load_policy(policy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, MecoError
 from meco.files.archive import find_archives
 from meco.files.atomic import write_bytes, write_text
 
@@ -18,10 +18,6 @@ class StoreError(MecoError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class MixedPlatforms(InvalidInput):
-    """Results of a platform would be added to those of another."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
