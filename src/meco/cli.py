@@ -18,6 +18,7 @@ from typing import NoReturn
 from meco import __version__
 from meco.errors import MecoError
 from meco.files.names import escape_for_terminal
+from meco.gone import explain_removal
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -52,7 +53,8 @@ class Parser(argparse.ArgumentParser):
     """Mistakes in one line, with the way to help."""
 
     def error(self, message: str) -> NoReturn:
-        """End the process with code 2 and one line on standard error."""
+        """End the process with code 2 and one line on standard error, which names what replaces a removed option."""
+        message = next(filter(None, (explain_removal("option", word) for word in message.split())), message)
         self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
 
 
@@ -106,6 +108,9 @@ def _run_command(arguments: list[str]) -> int:
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
             _import_command(name).configure(command)
+    removed = explain_removal("command", called)
+    if removed is not None:
+        parser.error(removed)
     args = parser.parse_args(arguments)
     return _import_command(args.command).run(args) or 0
 

@@ -13,6 +13,8 @@ from os.path import commonprefix
 from types import FrameType, ModuleType
 from typing import Any, Self, TypeVar
 
+from meco.gone import explain_removal
+
 T = TypeVar("T")
 
 
@@ -39,11 +41,12 @@ class UnknownOption(InvalidInput):
 
 
 class UnknownName(MecoError, KeyError):
-    """A name that no registry holds, with the nearest ones."""
+    """A name that no registry holds, with the nearest ones, or what replaces a removed one."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"no {kind} named {name!r}; {_suggest_names(str(name), list(known))}")
+        removed = explain_removal(kind, name)
+        super().__init__(removed or f"no {kind} named {name!r}; {_suggest_names(str(name), list(known))}")
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
