@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-METHODS: dict[str, str] = {}
+METHODS: dict[str, str] = {
+    "COLSHADE": "use SHADE-FR",
+}
 COMMANDS: dict[str, str] = {}
 OPTIONS: dict[str, str] = {}  # of the command line
 PROBLEMS: dict[str, str] = {}
 SUITES: dict[str, str] = {}
-MODULES: dict[str, str] = {}  # import paths, with everything below them
+MODULES: dict[str, str] = {  # import paths, with everything below them
+    "meco.engines.de.colshade": "use meco.engines.de.shade",
+}
 
 KINDS = {"method": METHODS, "command": COMMANDS, "option": OPTIONS, "problem": PROBLEMS, "suite": SUITES}
 

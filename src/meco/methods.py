@@ -132,10 +132,6 @@ METHODS: Registry[MethodRecord] = Registry(
             lockstep=False, population=paper_pop_size, options=("pop_size", "objectives"), extra="peers",
             cost_seconds=0.35, offers=(Remarks,),
         ),
-        "COLSHADE": _de(
-            lazy_callable("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
-            options=("rule", "pop_size", "flights"), scale_sensitive_to=("each",),
-        ),
         "CMA-ES-AL": _pycma(
             lazy_callable("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
             population=native_pop_size, cost_seconds=1.0, scale_sensitive_to=("all", "each"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -14,6 +15,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.revise import adjust_experiment, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.estimate import estimate_experiments
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
@@ -47,6 +49,14 @@ def undisturbed(tmp_path_factory):
 def test_a_campaign_runs_everything_once(tmp_path):
     _, summary = campaign(tmp_path)
     assert (summary.done, summary.wanted, summary.failures) == (48, 48, {})
+
+
+def test_runs_of_a_removed_method_are_left_out_and_named(tmp_path):
+    plan = replace(SMALL, contenders=(Contender("SHADE", "SHADE"), Contender("COLSHADE", "COLSHADE")))
+    _, summary = campaign(tmp_path, plan)
+    assert (summary.done, summary.wanted, summary.removed) == (12, 12, ("COLSHADE",))
+    (estimate,) = estimate_experiments([plan])
+    assert estimate.wanted == 12
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.slow)])

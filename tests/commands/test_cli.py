@@ -92,7 +92,7 @@ def test_solve_prints_runs_of_a_benchmark_problem(capsys):
 def test_the_methods_are_exactly_the_promised_ones():
     promised = {
         "MeCO", "MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "MA-ES",
-        "BP-epsMAg-ES", "CMA-ES", "CMA-ES-native", "COBRA", "SACOBRA", "NSGA-III", "COLSHADE", "CMA-ES-AL", "SciPy-DE",
+        "BP-epsMAg-ES", "CMA-ES", "CMA-ES-native", "COBRA", "SACOBRA", "NSGA-III", "CMA-ES-AL", "SciPy-DE",
         "COBYQA", "ISRES", "TR", "TR-ES", "MeCO-TR", "SLSQP", "COBYLA", "NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO",
     }  # fmt: skip
     assert sorted(METHODS) == sorted(promised)
