@@ -132,8 +132,7 @@ def test_no_import_goes_against_the_direction():
     wrong = [
         f"{module} imports {target}"
         for module, target in own_edges()
-        if module
-        if part(target) != part(module) and part(target) not in ANYWHERE | MAY_IMPORT[part(module)]
+        if module and part(target) != part(module) and part(target) not in ANYWHERE | MAY_IMPORT[part(module)]
     ]
     assert wrong == []
 

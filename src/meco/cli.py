@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import NoReturn
 
 from meco import __version__
-from meco.errors import MecoError
+from meco.errors import MecoError, UnknownName
 from meco.files.names import escape_for_terminal
-from meco.gone import explain_removal
+from meco.gone import find_advice
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -53,8 +53,7 @@ class Parser(argparse.ArgumentParser):
     """Mistakes in one line, with the way to help."""
 
     def error(self, message: str) -> NoReturn:
-        """End the process with code 2 and one line on standard error, which names what replaces a removed option."""
-        message = next(filter(None, (explain_removal("option", word) for word in message.split())), message)
+        """End the process with code 2 and one line on standard error."""
         self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
 
 
@@ -104,13 +103,12 @@ def _run_command(arguments: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     called = next((a for a in arguments if not a.startswith("-")), None)
+    if called is not None and find_advice("command", called):
+        raise UnknownName("command", called, COMMANDS)
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
             _import_command(name).configure(command)
-    removed = explain_removal("command", called)
-    if removed is not None:
-        parser.error(removed)
     args = parser.parse_args(arguments)
     return _import_command(args.command).run(args) or 0
 

@@ -1,40 +1,33 @@
-"""Names removed in 0.4 and their replacements. Each table is read until 0.5."""
+"""Names that left the library in 0.4, and what to use instead; errors and imports answer with these lines until 0.5."""
 
 from __future__ import annotations
 
-METHODS: dict[str, str] = {
-    "COLSHADE": "use SHADE-FR",
+from collections.abc import Sequence
+from typing import Any
+
+VERSION = "0.4"
+NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
+    "command": {},
+    "method": {
+        "COLSHADE": "use SHADE-FR",
+    },
 }
-COMMANDS: dict[str, str] = {}
-OPTIONS: dict[str, str] = {}  # of the command line
-PROBLEMS: dict[str, str] = {}
-SUITES: dict[str, str] = {}
-MODULES: dict[str, str] = {  # import paths, with everything below them
-    "meco.engines.de.colshade": "use meco.engines.de.shade",
+MODULES = {  # below meco, with all that is inside
+    "engines.de.colshade": "use meco.engines.de.shade",
 }
 
-KINDS = {"method": METHODS, "command": COMMANDS, "option": OPTIONS, "problem": PROBLEMS, "suite": SUITES}
+
+def find_advice(kind: str, name: object) -> str | None:
+    """What to use instead of a name of this kind that left, whatever its capitalisation; None for other names."""
+    return next((told for gone, told in NAMES.get(kind, {}).items() if gone.lower() == str(name).lower()), None)
 
 
-def explain_removal(kind: str, name: object) -> str | None:
-    """One line for a removed name of a kind of KINDS, whatever its case; None for any other name."""
-    wanted = str(name).lower()
-    return next(
-        (
-            f"{kind} {known!r} was removed in 0.4: {use}"
-            for known, use in KINDS.get(kind, {}).items()
-            if known.lower() == wanted
-        ),
-        None,
-    )
-
-
-class RemovedModules:
-    """Import finder, the last on sys.meta_path: names the replacement of a removed module."""
+class GoneModules:
+    """A finder for sys.meta_path that answers an import of a module that left with the line of MODULES."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Raise ImportError for a module of MODULES; find nothing else."""
-        for known, use in MODULES.items():
-            if name == known or name.startswith(f"{known}."):
-                raise ImportError(f"{known} was removed in 0.4: {use}", name=name)
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+        """None for other modules; ImportError for one that left."""
+        for gone, told in MODULES.items():
+            if f"{name}.".startswith(f"meco.{gone}."):
+                raise ImportError(f"meco.{gone} left in {VERSION}: {told}", name=name)

@@ -50,7 +50,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_an_experiment_names_known_methods_views_and_labels(name):
     e = EXPERIMENTS[name]
-    assert {c.method for c in e.contenders} <= {*METHODS, *gone.METHODS}
+    assert {c.method for c in e.contenders} <= {*METHODS, *gone.NAMES["method"]}
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
@@ -60,7 +60,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
 
 def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
     e = EXPERIMENTS["table1"]
-    affordable = {*METHODS, *gone.METHODS} - {"NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO"}
+    affordable = {*METHODS, *gone.NAMES["method"]} - {"NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO"}
     assert {c.method for c in e.contenders} == affordable
     assert {c.label for c in e.contenders} == {*affordable, *TRAININGS, "MeCO on MA-ES"} - {"MeCO"}
     assert tuple(c.method for c in e.contenders)[:12] == THE_TWELVE

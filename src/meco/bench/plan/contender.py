@@ -11,7 +11,7 @@ from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
-from meco.gone import METHODS as REMOVED_METHODS
+from meco.gone import find_advice
 from meco.methods import METHODS, NAMED_OPTIONS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.policies.resolve import OWN_POLICIES
@@ -95,7 +95,7 @@ class Contender:
 
 def is_removed(method: str) -> bool:
     """Whether a method was removed, so that its runs can be read from a store but not made."""
-    return method in REMOVED_METHODS and method not in METHODS
+    return find_advice("method", method) is not None and method not in METHODS
 
 
 def split_name_and_options(text: str) -> tuple[str, str]:
