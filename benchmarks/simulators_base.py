@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from simulators_nomad import search_by_nomad
-from users_solvers import Spent
+from peers import Spent
+from peers.nomad import search_by_nomad
 
 Answer = tuple[float, np.ndarray]
 BIG = 1e3  # what peers that know no failures are told of one

@@ -10,10 +10,17 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {},
     "method": {
         "COLSHADE": "use SHADE-FR",
+        "NOMAD": "benchmarks/peers_on_problems.py in the repository calls it",
+        "Optuna-TPE": "benchmarks/peers_on_problems.py in the repository calls it",
+        "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
+        "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
 }
 MODULES = {  # below meco, with all that is inside
     "engines.de.colshade": "use meco.engines.de.shade",
+    "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
+    "engines.external.optuna": "benchmarks/peers/optuna.py in the repository has it",
+    "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",
 }
 
 

@@ -21,9 +21,6 @@ from meco.problems.suite import find_problem_module
 NOT_KNOWN = frozenset(PACKAGES) - {"numpy"}  # all of them may have been used
 OF_EXTRAS = {
     "peers": frozenset({"scipy", "cma", "pymoo"}),
-    "optuna": frozenset({"optuna", "scipy", "torch"}),
-    "scbo": frozenset({"botorch", "torch", "scipy"}),
-    "nomad": frozenset({"PyNomadBBO"}),
 }
 OF_IMPORTS = {
     "scipy": frozenset({"scipy"}),
