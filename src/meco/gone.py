@@ -17,6 +17,7 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     },
 }
 MODULES = {  # below meco, with all that is inside
+    "bench.plan.plan_schema": "meco.bench.plan.experiment.Experiment.from_json() reads a plan",
     "engines.de.colshade": "use meco.engines.de.shade",
     "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
     "engines.external.optuna": "benchmarks/peers/optuna.py in the repository has it",

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 
 from meco.bench.plan.contender import Contender
-from meco.bench.plan.plan_schema import read_plan
 from meco.bench.plan.run import Run, TestCase
 from meco.bench.plan.user_problem import load_user_problem
 from meco.core.problem import Problem
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import file_digest
 from meco.problems.suite import get_problem
+
+MOST_RUNS = 10_000_000  # of an experiment
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,26 @@ class Experiment:
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
-        """Back from to_json(); fields of an older text may be absent. A damaged text is an error."""
-        plan = read_plan(text)
-        plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
-        plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
-        plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
-        shown = {each.name: plan.pop(each.name) for each in fields(ReportPlan) if each.name in plan}
-        return cls(**plan, report=ReportPlan(**shown))
+        """Read the text of to_json(). Absent fields and null have their defaults; DamagedFile for any other text.
+
+        A report executes no file: files of users' problems need their versions in the text.
+        """
+        shown = {each.name for each in fields(ReportPlan)}
+        known = {each.name for each in fields(cls)} | shown
+        try:
+            plan = {k: v for k, v in json.loads(text).items() if k in known and v is not None}
+            plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
+            plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
+            plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
+            report = ReportPlan(**{k: plan.pop(k) for k in shown & set(plan)})
+            made = cls(**plan, report=report)
+            size = made.runs * len(made.contenders) * len(made.problems) * len(made.dims)
+            right = not set(made.files) - set(made.versions) and 0 <= size <= MOST_RUNS
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise DamagedFile(f"the plan of an experiment is damaged: {type(error).__name__}: {error}") from error
+        if not right:
+            raise DamagedFile(f"experiment {made.name!r:.60} is damaged: its files or run counts make no sense")
+        return made
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
