@@ -23,7 +23,7 @@ import numpy as np
 
 import meco
 from _side_by_side import machine
-from meco.problems.generated import GENERATED, Family, problem_name
+from meco.problems.generated import GENERATED, problem_name
 
 KEPT = Path(__file__).parent / "results" / "many_variables.json"
 METHODS = ("TR", "MA-ES", "CMA-ES-native", "SHADE", "SLSQP")
@@ -94,7 +94,7 @@ def run_slsqp(problem: meco.Problem, budget: int) -> dict[str, float]:
 
 def train_problems() -> list[str]:
     """The first problem of each train family that has as many continuous variables as are asked for."""
-    families = [f for f in GENERATED.values() if isinstance(f, Family) and f.set == "train"]
+    families = [f for f in GENERATED.values() if f.set == "train"]
     return [problem_name(f.name, 1) for f in families if not (f.whole or f.failing)]
 
 

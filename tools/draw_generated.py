@@ -2,7 +2,7 @@
 
 Contours of the objective from dark (low) to light. The feasible set is clear and outlined, the rest is
 veiled, what fails is grey; equalities are red lines. A star is the known point, yellow where it is the optimum.
-Where chance has a part, every pixel is a call of its own. Missions are maps.
+Where chance has a part, every pixel is a call of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.patches import Circle, Patch, Rectangle
+from matplotlib.patches import Patch
 from PIL import Image
 
 from meco.core.problem import Problem
@@ -77,31 +77,12 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
 
 
-def draw_map(ax: Any, problem: Problem) -> None:
-    """Sensors, obstacles and the known flight of a drawn mission."""
-    chart: dict[str, np.ndarray] = problem.formula.numbers["map"]  # type: ignore[attr-defined]
-    for x0, y0, x1, y1 in chart["boxes"].T:
-        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, color="#c9ccd1"))
-    for x, y, radius in chart["discs"].T:
-        ax.add_patch(Circle((x, y), radius, color="#c9ccd1"))
-    assert problem.known_x is not None
-    stops = problem.known_x[: 2 * problem.dim // 3].reshape(-1, 2)
-    ax.plot(*np.concat([chart["start"], stops, chart["end"]]).T, "-", color="#1f5fa8", lw=1)
-    ax.plot(*stops.T, "*", ms=8, mfc="white", mec="black", mew=0.7)
-    ax.plot(*chart["sensors"].T, "o", ms=3, color="#d7263d")
-    ax.plot(*np.concat([chart["start"], chart["end"]]).T, "s", ms=4, color="black")
-    ax.set(xlim=(0, problem.upper[0]), ylim=(0, problem.upper[1]), aspect="equal")
-
-
 def draw_contact_sheet() -> Any:
     """One tile for every family, in the order of the sets."""
     rows = -(-len(GENERATED) // COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(COLUMNS * SIDE, rows * (SIDE + 0.22)), layout="constrained")
     for ax, (name, family) in zip(axes.flat, GENERATED.items()):
-        if isinstance(family, Family):
-            draw_formula(ax, find_member(name), family)
-        else:
-            draw_map(ax, make_batch(name, [1])[0])
+        draw_formula(ax, find_member(name), family)
         ax.set_title(name, fontsize=7.5, color=TINTS[family.set], pad=3)
         ax.set(xticks=[], yticks=[])
     for ax in axes.flat[len(GENERATED) :]:

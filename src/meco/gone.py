@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 VERSION = "0.4"
+DRAWN_MISSIONS = (
+    "mission-rows", "mission-fork", "mission-cross", "wide-spiral", "wide-outpost", "wide-bend", "wide-shore",
+    "wide-fan", "dense-spiral", "dense-rows", "dense-fork", "dense-shore", "dense-cross",
+)  # fmt: skip
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {},
     "method": {
@@ -15,12 +19,17 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
         "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
+    "family of generated problems": dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
 }
 MODULES = {  # below meco, with all that is inside
     "bench.plan.plan_schema": "meco.bench.plan.experiment.Experiment.from_json() reads a plan",
     "engines.de.colshade": "use meco.engines.de.shade",
     "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
     "engines.external.optuna": "benchmarks/peers/optuna.py in the repository has it",
+    "problems.generated.drawn_missions": "meco.get_suite('uav') has sixteen missions",
+    "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
+    "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
+    "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",
     "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",
 }
 

@@ -17,24 +17,17 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import DeviceStreams, Streams
 from meco.errors import InvalidInput, UnknownName
 from meco.learn.tr.training_problems import list_problems
-from meco.problems.generated import GENERATED, SETS, SIZES, Family, make_batch
+from meco.problems.generated import GENERATED, SETS, SIZES, make_batch
 from meco.problems.generated.constraint_kinds import CONSTRAINTS, outward_normals
 from meco.problems.generated.failure_kinds import FAILURES
-from meco.problems.generated.mission_layouts import LAYOUTS
 from meco.problems.generated.noise_kinds import NOISES
 from meco.problems.generated.objective_kinds import OBJECTIVES
 from meco.problems.generated.simulator_kinds import SIMULATORS
-from meco.problems.uav import layouts as suite_layouts
-from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.flight_model import MISSION_NAMES
-from meco.problems.uav.mission import load_mission
 
 SEEDS = range(24)
-SCALABLE = [name for name, family in GENERATED.items() if isinstance(family, Family)]
-MISSIONS = [name for name in GENERATED if name not in SCALABLE]
-BY_CHANCE = [name for name in SCALABLE if getattr(FAILURES.get(GENERATED[name].failing), "by_chance", False)]
-FAILING_PLACES = [name for name in SCALABLE if GENERATED[name].failing and name not in BY_CHANCE]
-NOISY = [name for name in SCALABLE if GENERATED[name].noise]
+BY_CHANCE = [name for name in GENERATED if getattr(FAILURES.get(GENERATED[name].failing), "by_chance", False)]
+FAILING_PLACES = [name for name in GENERATED if GENERATED[name].failing and name not in BY_CHANCE]
+NOISY = [name for name in GENERATED if GENERATED[name].noise]
 
 
 def points(batch, count=50, seed=0):
@@ -55,7 +48,7 @@ def feasible(f, g, h, tol=1e-4):
 
 @cache
 def batch_of(name):
-    return make_batch(name, SEEDS, dim=6 if name in SCALABLE else None)
+    return make_batch(name, SEEDS, dim=6)
 
 
 # Facts
@@ -75,7 +68,7 @@ def test_the_known_point_is_feasible_or_there_is_none(name):
 
 
 @pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow), 20])
-@for_every([name for name in SCALABLE if not GENERATED[name].empty])
+@for_every([name for name in GENERATED if not GENERATED[name].empty])
 def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     batch = make_batch(name, range(8), dim)
     rng, half = np.random.default_rng(1), (batch.upper - batch.lower)[:, None] / 2
@@ -93,7 +86,7 @@ def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
             assert np.min(f[b, fits[b]]) >= problem.best_known - 1e-12 * abs(problem.best_known)
 
 
-@for_every([name for name in SCALABLE if GENERATED[name].empty])
+@for_every([name for name in GENERATED if GENERATED[name].empty])
 def test_two_constraints_of_an_empty_family_exclude_each_other(name):
     batch = make_batch(name, SEEDS, 4)
     place = [kind for kind, _ in GENERATED[name].inequalities].index("opposed")
@@ -336,7 +329,7 @@ def test_torch_and_the_strict_library_agree_with_numpy(name):
 @for_every(GENERATED)
 def test_the_known_point_stays_feasible_in_other_libraries(name):
     batch = batch_of(name)
-    if not batch[0].infeasible and batch[0].name[2:-5] in SCALABLE:
+    if not batch[0].infeasible:
         f, g, h = (np.asarray(values) for values in batch.raw(torch.asarray(known(batch))))
         assert np.all(feasible(f, g, h, tol=0.0))
 
@@ -373,8 +366,8 @@ def test_names_carry_the_family_and_the_seed():
         get_problem("G-bowl-lineer-0001")
     with pytest.raises(InvalidInput, match="D >= 2"):
         get_problem("G-bowl-linear-0001", dim=1)
-    with pytest.raises(InvalidInput, match="has 9 variables"):
-        get_problem("G-mission-rows-0001", dim=10)
+    with pytest.raises(UnknownName, match="use UAV-01 to UAV-16"):
+        get_problem("G-mission-rows-0001")
     with pytest.raises(InvalidInput, match="one family and D"):
         type(make_batch("bowl-free", [1]))([get_problem("G-bowl-free-0001", 2), get_problem("G-bowl-free-0001", 3)])
 
@@ -390,8 +383,7 @@ def test_sets_share_no_family_and_confirm_has_kinds_that_train_has_not():
     assert sum(map(len, suites.values())) == len(GENERATED)
     kinds = {each: set() for each in SETS}
     for family in GENERATED.values():
-        if isinstance(family, Family):
-            kinds[family.set] |= {*family.objective, *(kind for kind, _ in family.inequalities + family.equalities)}
+        kinds[family.set] |= {*family.objective, *(kind for kind, _ in family.inequalities + family.equalities)}
     assert len(kinds["confirm"] - kinds["train"]) >= 4
     assert set(OBJECTIVES) | set(CONSTRAINTS) == set.union(*kinds.values())
 
@@ -399,7 +391,7 @@ def test_sets_share_no_family_and_confirm_has_kinds_that_train_has_not():
 @pytest.mark.parametrize(("field", "kinds"), [("simulator", SIMULATORS), ("noise", NOISES), ("failing", FAILURES)])
 def test_every_set_has_kinds_of_its_own(field, kinds):
     each = {
-        part: {getattr(GENERATED[name], field) for name in SCALABLE if GENERATED[name].set == part} - {None}
+        part: {getattr(GENERATED[name], field) for name in GENERATED if GENERATED[name].set == part} - {None}
         for part in SETS
     }
     assert all(each.values())
@@ -409,13 +401,13 @@ def test_every_set_has_kinds_of_its_own(field, kinds):
 
 def test_every_set_has_rough_objectives_of_its_own():
     rough = {"terrain": "train", "contact": "choose", "switching": "confirm"}
-    for name in SCALABLE:
+    for name in GENERATED:
         for kind in set(GENERATED[name].objective) & set(rough):
             assert GENERATED[name].set == rough[kind]
 
 
 def test_confirm_shares_no_objective_with_train_and_choose():
-    used = {part: {k for n in SCALABLE if GENERATED[n].set == part for k in GENERATED[n].objective} for part in SETS}
+    used = {part: {k for n in GENERATED if GENERATED[n].set == part for k in GENERATED[n].objective} for part in SETS}
     assert not used["confirm"] & (used["train"] | used["choose"])
 
 
@@ -425,64 +417,9 @@ def test_hundreds_of_problems_to_confirm_on_span_sizes_and_budgets():
     assert len(set(list_problems("confirm", SIZES, 2))) >= 300
 
 
-def test_missions_share_no_layout_with_the_suite_or_another_set():
-    used = {part: {GENERATED[name].layout for name in MISSIONS if GENERATED[name].set == part} for part in SETS}
-    assert set.union(*used.values()) == set(LAYOUTS)
-    assert sum(map(len, used.values())) == len(LAYOUTS)
-    assert not set(LAYOUTS) & set(suite_layouts.LAYOUTS)
-
-
-@cache
-def ends_of_the_suite():
-    """Starts and ends [n, 2, 2] of the sixteen, in shares of the area, mirrored and turned over in every way."""
-    found = []
-    for mission in map(load_mission, MISSION_NAMES):
-        ends = np.stack([mission.start, mission.end]) / mission.area
-        mirrored = [np.where(flip, 1 - ends, ends) for flip in np.ndindex(2, 2)]
-        found += [way[::order, ::axes] for way in mirrored for order in (1, -1) for axes in (1, -1)]
-    return np.array(found)
-
-
-@for_every(MISSIONS)
-def test_flights_begin_and_end_at_other_places_than_those_of_the_suite(name):
-    theirs = ends_of_the_suite()
-    for problem in batch_of(name)[:5]:
-        chart = problem.formula.numbers["map"]
-        ours = np.concat([chart["start"], chart["end"]]) / problem.upper[:2]
-        assert np.min(np.max(np.abs(theirs - ours), axis=(1, 2))) > 0.05
-
-
 def test_few_shapes_keep_lockstep_wide():
     for dim in (2, 10, 40):
-        shapes = [GENERATED[name].counts(dim) for name in SCALABLE]
+        shapes = [GENERATED[name].counts(dim) for name in GENERATED]
         assert len(set(shapes)) <= 7
         assert max(p for p, _ in shapes) == 20
         assert max(q for _, q in shapes) == max(1, dim // 3)
-
-
-@for_every(MISSIONS)
-def test_drawn_missions_give_what_a_mission_file_would(name):
-    batch = make_batch(name, range(5))
-    x = points(batch, 60)
-    h = batch.raw(x)[2]
-    stops = batch.dim // 3
-    for b, problem in enumerate(batch):
-        chart = problem.formula.numbers["map"]
-        obstacles = Obstacles(chart["boxes"].T, chart["discs"].T)
-        ends = [np.broadcast_to(chart[key], (60, 1, 2)) for key in ("start", "end")]
-        corners = np.concat([ends[0], x[b, :, : 2 * stops].reshape(60, stops, 2), ends[1]], axis=1)
-        assert_allclose(h[b, :, 0], obstacles.length(corners[:, :-1], corners[:, 1:]).sum(axis=-1), atol=1e-8)
-    assert np.mean(h > 0) > 0.3  # obstacles are in the way
-
-
-@for_every([name for name in MISSIONS if GENERATED[name].detours])
-def test_the_known_flight_over_a_dense_map_goes_around_what_blocks_the_straight_one(name):
-    family, blocked = GENERATED[name], []
-    for problem in make_batch(name, range(8)):
-        stops, times = problem.known_x[: 2 * family.stops].reshape(-1, 2), problem.known_x[2 * family.stops :]
-        chart, over = problem.formula.numbers["map"], times > 0
-        assert np.sum(~over) == family.detours
-        straight = np.concat([chart["start"], stops[over], chart["end"]])
-        obstacles = Obstacles(chart["boxes"].T, chart["discs"].T)
-        blocked.append(obstacles.length(straight[:-1], straight[1:]).sum() > 0)
-    assert np.mean(blocked) >= 0.75

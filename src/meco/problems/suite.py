@@ -34,8 +34,7 @@ PROBLEM_MODULES = (
     ProblemModule("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_problem_names(scalable=True), scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_problem_names(scalable=False), scalable=False, instances=False),
+    ProblemModule("meco.problems.generated", first_problem_names(), scalable=True, instances=False),
 )
 SUITES = {
     "cec2017": CEC_NAMES,
@@ -82,7 +81,7 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
     "s2mpj" are the constrained CUTEst problems to develop on (the extra `cutest`).
 
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
-    "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
+    "generated-confirm" are those of one set.
     UnknownName for other suites, InvalidInput for what is no name.
     """
     if not isinstance(name, str):
@@ -96,9 +95,7 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
         return [s2mpj.make_problem(each) for each in s2mpj.names()]
     if name not in SUITES:
         raise UnknownName("suite", name, (*SUITES, "s2mpj"))
-    mixed = len({find_problem_module(each)[0].scalable for each in SUITES[name]}) > 1
-    chosen = {each: dim if find_problem_module(each)[0].scalable or not mixed else None for each in SUITES[name]}
-    return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
+    return [get_problem(each, dim, instance) for each in SUITES[name]]
 
 
 def problem_names() -> list[str]:

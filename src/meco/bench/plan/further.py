@@ -8,7 +8,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.policies.paper.steered_rule import ACTION_GRID
-from meco.problems.generated.families import GENERATED, Family, problem_name
+from meco.problems.generated.families import GENERATED, problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
 from meco.tr.profiles import DIFFERENCES
 
@@ -25,9 +25,7 @@ SHORT_PER_VARIABLE, MOST_WITH_COSTLY = 10, 100  # evaluations: a Gaussian proces
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
 # families to confirm on: neither constants nor policies were trained, tuned or chosen on them
 UNSEEN_FAMILIES = tuple(
-    family.name
-    for family in GENERATED.values()
-    if isinstance(family, Family) and family.set == "confirm" and family.noise is None
+    family.name for family in GENERATED.values() if family.set == "confirm" and family.noise is None
 )
 PROBLEMS_PER_FAMILY = 2  # of these
 STEERING_RUNS = 3  # of each of eleven contenders

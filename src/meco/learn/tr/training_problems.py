@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.problems.generated import GENERATED, MissionFamily, make_batch
+from meco.problems.generated import GENERATED, make_batch
 
 Layout = Sequence[tuple[int, int]]  # sizes of problems: D and evaluations per variable
 
@@ -57,13 +57,12 @@ def list_problems(
 ) -> list[BudgetedProblem]:
     """So many problems of every family of a set, or of some families, at every size of a layout.
 
-    A mission has its own D, and as many problems as the other families. Rollouts know a problem by its place in this
-    list, so the order is part of a training. Seeds of generated problems count up from `first`; [] for an unknown set.
+    Rollouts know a problem by its place in this list, so the order is part of a
+    training. Seeds of generated problems count up from `first`; [] for an unknown set.
     """
     found = []
     for family in (f for f in GENERATED.values() if f.set == family_set and (not families or f.name in families)):
-        sizes = [(family.dim, per) for _, per in layout] if isinstance(family, MissionFamily) else layout
-        for number, (dim, per) in enumerate(sizes):
+        for number, (dim, per) in enumerate(layout):
             seeds = range(first + number * each, first + (number + 1) * each)
             found += [BudgetedProblem(family.name, seed, dim, per * dim) for seed in seeds]
     return found

@@ -1,8 +1,8 @@
 """The families of generated problems, and the three sets they are split in.
 
 A family fixes kinds and counts, a seed draws the rest. `train` is for learning, `choose` for choosing among what
-was learnt, `confirm` for reporting. Rough functions, noise, failures and missions are in all three, each set with
-kinds of its own; `confirm` has objectives that the others do not have. There are few different counts, so that
+was learnt, `confirm` for reporting. Rough functions, noise and failures are in all three, each set with kinds of its
+own; `confirm` has objectives that the others do not have. There are few different counts, so that
 problems of many families run in lockstep.
 """
 
@@ -30,9 +30,6 @@ SIZES = (
 )
 THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
-# an area with most sensors out of hearing: constraints level nearly everywhere
-WIDE = (7000.0, 6000.0)
-LARGE = (300.0, 560.0)  # radii of obstacles that there are many of
 
 
 @dataclass(frozen=True)
@@ -79,37 +76,7 @@ class Family:
         return ", ".join(words + (["no feasible point"] if self.empty else []))
 
 
-@dataclass(frozen=True)
-class MissionFamily:
-    """Maps to fly over, of one layout: rectangles and circles in the way, as many of each."""
-
-    name: str
-    set: str
-    layout: str  # a key of mission_layouts.LAYOUTS
-    stops: int  # hover points; three variables each
-    sensors: int
-    area: tuple[float, float] = (4000.0, 3000.0)  # in metres; a sensor is heard within two kilometres
-    detours: int = 0  # stops that only lead around what blocks the straight way; the others are over sensors
-    blocks: int = 2  # rectangles, and as many circles
-    radii: tuple[float, float] = (180.0, 420.0)  # of obstacles, in metres
-
-    @property
-    def dim(self) -> int:
-        """Number of variables, which is no choice here."""
-        return 3 * self.stops
-
-    def counts(self, dim: int) -> tuple[int, int]:
-        """Inequalities and equalities; dim is not looked at."""
-        return self.stops + self.sensors, 1
-
-    @property
-    def about(self) -> str:
-        """The family in words."""
-        size = "dense" if self.radii == LARGE else "wide" if self.area == WIDE else "small"
-        return f"a {size} mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
-
-
-_TABLE: tuple[Family | MissionFamily, ...] = (
+_TABLE: tuple[Family, ...] = (
     Family("bowl-free", "train", ("bowl",)),
     Family("ripples-free", "train", ("ripples",)),
     Family("bowl-linear", "train", ("bowl",), (("linear", 6),)),
@@ -137,11 +104,6 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("valley-even", "train", ("valley",), (("inside", 2),), noise="even"),
     Family("bowl-beside", "train", ("bowl",), (("linear", 4), ("inside", 2)), failing="beside"),
     Family("valley-chance", "train", ("valley", "bowl"), (("linear", 6),), failing="chance"),
-    MissionFamily("mission-rows", "train", "rows", stops=3, sensors=4),
-    MissionFamily("wide-spiral", "train", "spiral", stops=6, sensors=12, area=WIDE),
-    MissionFamily("wide-outpost", "train", "outpost", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-spiral", "train", "spiral", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
-    MissionFamily("dense-rows", "train", "rows", stops=6, sensors=12, area=WIDE, detours=3, blocks=5, radii=LARGE),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
@@ -158,9 +120,6 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("bowl-rare", "choose", ("bowl",), (("wavy", 1), ("inside", 1)), noise="rare"),
     Family("valley-holes", "choose", ("valley",), (("maxima", 2),), failing="holes"),
     Family("basin-rising", "choose", ("basin", "bowl"), (("linear", 6),), failing="rising"),
-    MissionFamily("mission-fork", "choose", "fork", stops=3, sensors=4),
-    MissionFamily("wide-bend", "choose", "bend", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-fork", "choose", "fork", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
     Family("wells-free", "confirm", ("wells",)),
     Family("growth-growth", "confirm", ("growth",), (("growth", 6),)),
     Family("chain-tube", "confirm", ("chain",), (("tube", 1), ("growth", 1))),
@@ -181,11 +140,6 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("chain-pocket", "confirm", ("chain", "growth"), (("growth", 6),), failing="pocket"),
     Family("wells-bands", "confirm", ("wells",), (("cubic", 1), ("growth", 1)), failing="bands"),
     Family("growth-strained", "confirm", ("growth",), (("growth", 6),), failing="strained"),
-    MissionFamily("mission-cross", "confirm", "cross", stops=4, sensors=6),
-    MissionFamily("wide-shore", "confirm", "shore", stops=6, sensors=12, area=WIDE),
-    MissionFamily("wide-fan", "confirm", "fan", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-shore", "confirm", "shore", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
-    MissionFamily("dense-cross", "confirm", "cross", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
@@ -196,7 +150,7 @@ def problem_name(family: str, seed: int) -> str:
     return f"G-{family}-{seed:04d}"
 
 
-def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
+def parse_name(name: str) -> tuple[Family, int] | None:
     """The family and the seed that a name such as "G-bowl-linear-0007" holds; None for other names.
 
     A name of that form with an unknown family is an error.
@@ -210,13 +164,6 @@ def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
     return GENERATED[family], int(seed)
 
 
-def first_problem_names(family_set: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
-    """The name of the first problem of every family, or of those of one set.
-
-    scalable=True names only families that come in any D, False only those that do not.
-    """
-    return tuple(
-        problem_name(family.name, 1)
-        for family in _TABLE
-        if family_set in (None, family.set) and scalable in (None, isinstance(family, Family))
-    )
+def first_problem_names(family_set: str | None = None) -> tuple[str, ...]:
+    """The name of the first problem of every family, or of those of one set."""
+    return tuple(problem_name(family.name, 1) for family in _TABLE if family_set in (None, family.set))
