@@ -10,6 +10,12 @@ DRAWN_MISSIONS = (
     "mission-rows", "mission-fork", "mission-cross", "wide-spiral", "wide-outpost", "wide-bend", "wide-shore",
     "wide-fan", "dense-spiral", "dense-rows", "dense-fork", "dense-shore", "dense-cross",
 )  # fmt: skip
+ROUGH_FAMILIES = (
+    "bowl-fails", "steps-cliff", "bowl-digits", "valley-digits", "bowl-even", "valley-even", "bowl-beside",
+    "valley-chance", "ripples-many", "bowl-stepped", "basin-stepped", "edges-proportional", "bowl-rare", "valley-holes",
+    "basin-rising", "growth-mesh", "chain-mesh", "wells-table", "growth-table", "chain-heavy", "growth-moved",
+    "chain-pocket", "wells-bands", "growth-strained",
+)  # fmt: skip
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {},
     "method": {
@@ -19,7 +25,10 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
         "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
-    "family of generated problems": dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
+    "family of generated problems": {
+        **dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
+        **dict.fromkeys(ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
+    },
 }
 MODULES = {  # below meco, with all that is inside
     "bench.plan.plan_schema": "meco.bench.plan.experiment.Experiment.from_json() reads a plan",
@@ -27,6 +36,9 @@ MODULES = {  # below meco, with all that is inside
     "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
     "engines.external.optuna": "benchmarks/peers/optuna.py in the repository has it",
     "problems.generated.drawn_missions": "meco.get_suite('uav') has sixteen missions",
+    "problems.generated.failure_kinds": "benchmarks/rough_families in the repository has it",
+    "problems.generated.noise_kinds": "benchmarks/rough_families in the repository has it",
+    "problems.generated.simulator_kinds": "benchmarks/rough_families in the repository has it",
     "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
     "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
     "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",

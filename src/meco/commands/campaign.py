@@ -59,7 +59,7 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
     if summary.removed:
         print(f"meco: removed in 0.4, only stored runs are shown: {', '.join(summary.removed)}", file=sys.stderr)
     if summary.done == 0:
-        reasons = list(dict.fromkeys(summary.failures.values())) or ["every method that was asked for was removed"]
+        reasons = list(dict.fromkeys(summary.failures.values())) or ["what was asked for was removed"]
         raise MecoError("nothing could be run: " + "; ".join(reasons))
     _print_summary(summary, folder)
     if not args.no_report:

@@ -94,7 +94,7 @@ class Contender:
 
 
 def is_removed(method: str) -> bool:
-    """Whether a method was removed, so that its runs can be read from a store but not made."""
+    """Whether a method was removed: its runs can be read from a store but not made."""
     return find_advice("method", method) is not None and method not in METHODS
 
 

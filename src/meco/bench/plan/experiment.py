@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 
-from meco.bench.plan.contender import Contender
+from meco.bench.plan.contender import Contender, is_removed
 from meco.bench.plan.run import Run, TestCase
 from meco.bench.plan.user_problem import load_user_problem
 from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import file_digest
+from meco.gone import find_advice
 from meco.problems.suite import get_problem
 
 MOST_RUNS = 10_000_000  # of an experiment
@@ -117,6 +119,15 @@ class Experiment:
         if not right:
             raise DamagedFile(f"experiment {made.name!r:.60} is damaged: its files or run counts make no sense")
         return made
+
+
+def find_removed(run: Run) -> str | None:
+    """The name of the method or problem of a run that was removed, so that the run can only be read; None of others."""
+    if is_removed(run.method):
+        return run.method
+    family = re.fullmatch(r"G-(.+)-\d+", run.case.problem)
+    gone = family is not None and find_advice("family of generated problems", family[1]) is not None
+    return run.case.problem if gone else None
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from typing import Any
 
-from meco.bench.plan.contender import is_removed
+from meco.bench.plan.experiment import find_removed
 from meco.bench.plan.run import Run
 from meco.bench.run.executors import RunExecutor
 from meco.bench.run.groups import GroupOutcome, RunGroup, run_group
@@ -35,7 +35,8 @@ def draw_runs(
     known = [
         run
         for run, record in contents.runs.items()
-        if (run.method in wanted if wanted is not None else not is_removed(run.method))
+        if find_removed(run) is None
+        and (wanted is None or run.method in wanted)
         and (most_seconds is None or record.seconds <= most_seconds)
     ]
     if not known:

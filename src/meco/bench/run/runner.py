@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from meco import __version__
-from meco.bench.plan.contender import is_removed
-from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.experiment import Experiment, find_removed
 from meco.bench.plan.revise import pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_progress import CampaignProgress
@@ -46,7 +45,7 @@ class Summary:
     failures: dict[Run, str] = field(default_factory=dict)  # what could not be run, and why
     seconds: float = 0.0
     labels: dict[Run, str] = field(default_factory=dict)  # what the contenders of wanted runs are called
-    removed: tuple[str, ...] = ()  # methods whose missing runs cannot be made any more
+    removed: tuple[str, ...] = ()  # methods and problems whose missing runs cannot be made any more
 
 
 def run_campaign(
@@ -59,8 +58,8 @@ def run_campaign(
     experiments = [pin_versions(e) for e in experiments]
     labels = {run: contender.label for e in experiments for contender, run in e.wanted_runs()}
     there = store.read_runs()
-    removed = tuple(dict.fromkeys(run.method for run in labels if run not in there and is_removed(run.method)))
-    wanted = [run for run in labels if run in there or run.method not in removed]
+    removed = {run: name for run in labels if run not in there and (name := find_removed(run)) is not None}
+    wanted = [run for run in labels if run not in removed]
     files = {name: path for e in experiments for name, path in e.files.items()}
     missing = [run for run in wanted if run not in there]
     if missing and store.read_platforms():
@@ -80,7 +79,7 @@ def run_campaign(
         if tasks:
             store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
     done, seconds = len(store.read_runs().intersection(wanted)), time.monotonic() - campaign.begin
-    return Summary(done, len(wanted), campaign.failures, seconds, labels, removed)
+    return Summary(done, len(wanted), campaign.failures, seconds, labels, tuple(dict.fromkeys(removed.values())))
 
 
 def _check_platform(store: ResultStore, workers: RunExecutor, runs: Sequence[Run], files: Mapping[str, str]) -> None:

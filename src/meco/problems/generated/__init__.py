@@ -1,8 +1,7 @@
 """Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
 
-A family (families.py) names an objective (objective_kinds.py), constraints (constraint_kinds.py), and perhaps what
-makes it rough (simulator_kinds.py), noisy (noise_kinds.py) or fail (failure_kinds.py). A seed draws a member of it
-(draw.py). Many members of one family are evaluated in one call (batch.py), on any array library.
+A family (families.py) names an objective (objective_kinds.py) and constraints (constraint_kinds.py). A seed draws a
+member of it (draw.py). Many members of one family are evaluated in one call (batch.py), on any array library.
 
     make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
     get("G-bowl-linear-0007", dim=10)                      # one of them, as a Problem

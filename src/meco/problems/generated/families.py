@@ -1,9 +1,8 @@
 """The families of generated problems, and the three sets they are split in.
 
 A family fixes kinds and counts, a seed draws the rest. `train` is for learning, `choose` for choosing among what
-was learnt, `confirm` for reporting. Rough functions, noise and failures are in all three, each set with kinds of its
-own; `confirm` has objectives that the others do not have. There are few different counts, so that
-problems of many families run in lockstep.
+was learnt, `confirm` for reporting; it has objectives that the others do not have. There are few different counts, so
+that problems of many families run in lockstep.
 """
 
 from __future__ import annotations
@@ -42,11 +41,6 @@ class Family:
     inequalities: Blocks = ()
     equalities: Blocks = ()
     whole: bool = False  # half of the variables are whole numbers
-    failing: str | None = None  # a key of failure_kinds.FAILURES: where or when it gives nan
-    simulator: str | None = (
-        None  # a key of simulator_kinds.SIMULATORS: the program around the model, which makes it rough
-    )
-    noise: str | None = None  # a key of noise_kinds.NOISES: how calls of one point differ
 
     @property
     def empty(self) -> bool:
@@ -70,9 +64,6 @@ class Family:
         words += [f"{count} {kind}" for kind, count in self.inequalities]
         words += [f"{count or 'D/3'} {kind} equalities" for kind, count in self.equalities]
         words += ["whole numbers"] if self.whole else []
-        words += [f"rough ({self.simulator})"] if self.simulator else []
-        words += [f"noisy ({self.noise})"] if self.noise else []
-        words += [f"fails ({self.failing})"] if self.failing else []
         return ", ".join(words + (["no feasible point"] if self.empty else []))
 
 
@@ -89,37 +80,22 @@ _TABLE: tuple[Family, ...] = (
     Family("bowl-planes", "train", ("bowl",), (), (("linear", THIRD),)),
     Family("ripples-curved", "train", ("bowl", "ripples"), (("linear", 2),), (("saddle", 1),)),
     Family("valley-cliff", "train", ("valley",), (("cliff", 2),)),
-    Family("bowl-fails", "train", ("bowl", "edges"), (("inside", 2), ("linear", 4)), failing="region"),
     Family("bowl-whole", "train", ("bowl",), (("linear", 6),), whole=True),
     Family("bowl-empty", "train", ("bowl",), (("opposed", 2),)),
-    Family("steps-cliff", "train", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
     Family("funnels-linear", "train", ("funnels",), (("linear", 6),)),
     Family("valley-saddle", "train", ("valley", "edges"), (("saddle", 4), ("linear", 2))),
     Family("ring-curved", "train", ("linear",), (("ring", 1), ("linear", 5)), (("saddle", THIRD),)),
     Family("terrain-linear", "train", ("terrain",), (("linear", 6),)),
     Family("terrain-ring", "train", ("terrain", "bowl"), (("ring", 1), ("inside", 1))),
-    Family("bowl-digits", "train", ("bowl",), (("linear", 4), ("inside", 2)), simulator="digits"),
-    Family("valley-digits", "train", ("valley",), (("cliff", 1), ("linear", 1)), simulator="digits"),
-    Family("bowl-even", "train", ("bowl",), (("linear", 6),), noise="even"),
-    Family("valley-even", "train", ("valley",), (("inside", 2),), noise="even"),
-    Family("bowl-beside", "train", ("bowl",), (("linear", 4), ("inside", 2)), failing="beside"),
-    Family("valley-chance", "train", ("valley", "bowl"), (("linear", 6),), failing="chance"),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
     Family("basin-free", "choose", ("basin", "ripples")),
     Family("bowl-islands", "choose", ("bowl",), (("islands", 1), ("inside", 1))),
     Family("edges-wave", "choose", ("edges", "bowl"), (("inside", 2),), (("wavy", 1),)),
-    Family("ripples-many", "choose", ("ripples",), (("inside", 8), ("maxima", 8), ("outside", 4)), failing="patches"),
     Family("basin-whole", "choose", ("basin",), (("maxima", 2),), whole=True),
     Family("funnels-empty", "choose", ("funnels", "edges"), (("inside", 4), ("opposed", 2))),
     Family("contact-contact", "choose", ("contact",), (("contact", 4), ("linear", 2))),
-    Family("bowl-stepped", "choose", ("bowl",), (("inside", 2),), simulator="stepped"),
-    Family("basin-stepped", "choose", ("basin",), (("maxima", 4), ("linear", 2)), simulator="stepped"),
-    Family("edges-proportional", "choose", ("edges", "bowl"), (("maxima", 6),), noise="proportional"),
-    Family("bowl-rare", "choose", ("bowl",), (("wavy", 1), ("inside", 1)), noise="rare"),
-    Family("valley-holes", "choose", ("valley",), (("maxima", 2),), failing="holes"),
-    Family("basin-rising", "choose", ("basin", "bowl"), (("linear", 6),), failing="rising"),
     Family("wells-free", "confirm", ("wells",)),
     Family("growth-growth", "confirm", ("growth",), (("growth", 6),)),
     Family("chain-tube", "confirm", ("chain",), (("tube", 1), ("growth", 1))),
@@ -131,15 +107,6 @@ _TABLE: tuple[Family, ...] = (
     Family("wells-empty", "confirm", ("wells",), (("opposed", 2),)),
     Family("switching-switching", "confirm", ("switching",), (("switching", 4), ("growth", 2))),
     Family("switching-tube", "confirm", ("switching", "chain"), (("tube", 1), ("growth", 1))),
-    Family("growth-mesh", "confirm", ("growth",), (("growth", 4), ("cubic", 2)), simulator="mesh"),
-    Family("chain-mesh", "confirm", ("chain",), (("growth", 2),), simulator="mesh"),
-    Family("wells-table", "confirm", ("wells",), (("growth", 6),), simulator="table"),
-    Family("growth-table", "confirm", ("growth", "chain"), (), (("cubic", THIRD),), simulator="table"),
-    Family("chain-heavy", "confirm", ("chain",), (("growth", 6),), noise="heavy"),
-    Family("growth-moved", "confirm", ("growth",), (("tube", 1), ("growth", 1)), noise="moved"),
-    Family("chain-pocket", "confirm", ("chain", "growth"), (("growth", 6),), failing="pocket"),
-    Family("wells-bands", "confirm", ("wells",), (("cubic", 1), ("growth", 1)), failing="bands"),
-    Family("growth-strained", "confirm", ("growth",), (("growth", 6),), failing="strained"),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
