@@ -16,6 +16,13 @@ ROUGH_FAMILIES = (
     "basin-rising", "growth-mesh", "chain-mesh", "wells-table", "growth-table", "chain-heavy", "growth-moved",
     "chain-pocket", "wells-bands", "growth-strained",
 )  # fmt: skip
+RWCO_PROBLEMS = tuple(
+    f"RC{k:02d}" for k in range(1, 58) if k not in (19, 20, 23, 24, 25, 27, 29, 32)
+)  # of the CEC 2020 suite
+RWCO_MODULES = (
+    "chemical", "separation", "synthesis", "livestock", "microgrid", "official", "power_flow", "power_systems", "pwm",
+    "topology", "wind_farm",
+)  # fmt: skip
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {},
     "method": {
@@ -25,6 +32,8 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
         "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
+    "problem": dict.fromkeys(RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
+    "suite": {"rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()"},
     "family of generated problems": {
         **dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
         **dict.fromkeys(ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
@@ -40,6 +49,10 @@ MODULES = {  # below meco, with all that is inside
     "problems.generated.noise_kinds": "benchmarks/rough_families in the repository has it",
     "problems.generated.simulator_kinds": "benchmarks/rough_families in the repository has it",
     "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
+    **dict.fromkeys(
+        (f"problems.realworld.{name}" for name in RWCO_MODULES),
+        "pip install ./benchmarks/rwco in a clone, then meco_rwco",
+    ),
     "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
     "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",
     "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",

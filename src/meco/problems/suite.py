@@ -12,7 +12,6 @@ from meco.problems.generated.families import SETS, first_problem_names, parse_na
 from meco.problems.plugins import PLUGINS, has_choice_of_dim
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
-RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
@@ -31,7 +30,7 @@ class ProblemModule(NamedTuple):
 
 PROBLEM_MODULES = (
     ProblemModule("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
-    ProblemModule("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
+    ProblemModule("meco.problems.realworld", PAPER_EIGHT, scalable=False, instances=False),
     ProblemModule("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
     ProblemModule("meco.problems.generated", first_problem_names(), scalable=True, instances=False),
@@ -39,7 +38,6 @@ PROBLEM_MODULES = (
 SUITES = {
     "cec2017": CEC_NAMES,
     "realworld": PAPER_EIGHT,
-    "rwco": RW_NAMES,
     "uav": UAV_NAMES,
     "toy": TOY_NAMES,
     "generated": first_problem_names(),
@@ -48,7 +46,7 @@ SUITES = {
 
 
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, one of a seed, or CUTEst's.
+    """A problem by name: "C01" to "C28", "RC19" and others of the paper, "UAV-01" to "UAV-16", a toy, or one of a seed.
 
     "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family. "C05-units" is C05 in other units:
     f and each constraint, with its tolerance, times a factor of its own. "S2MPJ-HS71" is HS71 of CUTEst.
@@ -76,7 +74,7 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
 
 
 def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") -> list[Problem]:
-    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
+    """All problems of "cec2017", "realworld" (the paper's eight), "uav" or "toy".
 
     "s2mpj" are the constrained CUTEst problems to develop on (the extra `cutest`).
 

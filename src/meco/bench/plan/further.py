@@ -9,7 +9,7 @@ from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import problem_name
-from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
+from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES, UNITS_SUFFIX
 from meco.tr.profiles import DIFFERENCES
 
 TR_METHODS = ("TR", "TR-ES", "MeCO-TR")
@@ -22,6 +22,7 @@ COSTLY_METHODS = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO", "COBRA", "SACOBRA"
 METHODS_AT_100D = (*TR_METHODS, "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", "SciPy-DE", "SHADE", "SHADE-FR")
 SHORT_PER_VARIABLE, MOST_WITH_COSTLY = 10, 100  # evaluations: a Gaussian process takes a minute for a hundred
 # real-world problems beyond D = 30
+RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))  # those beyond the paper's are of benchmarks/rwco
 LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
 # families to confirm on: neither constants nor policies were trained, tuned or chosen on them; of the last seven, which
 # are rough or fail, only stored runs are left
