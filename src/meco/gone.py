@@ -33,7 +33,10 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
     "problem": dict.fromkeys(RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
-    "suite": {"rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()"},
+    "suite": {
+        "s2mpj": "benchmarks/s2mpj.py in the repository makes its problems",
+        "rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()",
+    },
     "family of generated problems": {
         **dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
         **dict.fromkeys(ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
@@ -53,6 +56,8 @@ MODULES = {  # below meco, with all that is inside
         (f"problems.realworld.{name}" for name in RWCO_MODULES),
         "pip install ./benchmarks/rwco in a clone, then meco_rwco",
     ),
+    "adapters.optiprofiler": "benchmarks/optiprofiler_solver.py in the repository has it",
+    "problems.s2mpj": "benchmarks/s2mpj.py in the repository has it",
     "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
     "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",
     "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",

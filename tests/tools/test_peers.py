@@ -1,18 +1,12 @@
 """Optimizers of benchmarks/peers: each keeps the budget, repeats itself and finds a constrained minimum."""
 
-import sys
-from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from meco import Problem, get_problem
-
-sys.path[:0] = [str(Path(__file__).parents[2] / "benchmarks")]
-
-solve = import_module("peers_on_problems").solve
+from peers_on_problems import solve
 
 PACKAGES = {"NOMAD": "PyNomad", "Optuna-TPE": "optuna", "Optuna-GP": "optuna", "SCBO": "botorch"}
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 
 import array_api_strict
 import numpy as np
@@ -19,13 +16,8 @@ from meco.core.batching import ProblemBatch
 from meco.core.evaluator import Evaluator
 from meco.core.streams import DeviceStreams, Streams
 from meco.problems import generated
+from rough_families import FAILURES, NOISES, ROUGH, SIMULATORS, make_batch
 
-sys.path[:0] = [str(Path(__file__).parents[2] / "benchmarks")]
-
-FAILURES, NOISES, ROUGH, SIMULATORS, make_batch = (
-    getattr(import_module("rough_families"), name)
-    for name in ("FAILURES", "NOISES", "ROUGH", "SIMULATORS", "make_batch")
-)
 SEEDS = range(24)
 BY_CHANCE = [name for name in ROUGH if getattr(FAILURES.get(ROUGH[name].failing), "by_chance", False)]
 FAILING_PLACES = [name for name in ROUGH if ROUGH[name].failing and name not in BY_CHANCE]

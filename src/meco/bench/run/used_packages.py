@@ -30,7 +30,7 @@ OF_IMPORTS = {
 }
 NUMPY_ALONE = frozenset({"numpy", "meco", *sys.stdlib_module_names})  # imports that need no optional package
 PACKAGED = ("meco.engines.external", "meco.engines.rbf")  # modules of ours that need some
-FOREIGN = ("meco.problems.plugins", "meco.problems.s2mpj")  # modules that make problems of others
+FOREIGN = ("meco.problems.plugins",)  # modules that make problems of others
 
 
 def packages_of_run(run: Run, files: Mapping[str, str]) -> frozenset[str]:

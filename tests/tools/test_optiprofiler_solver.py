@@ -1,10 +1,10 @@
-"""OptiProfiler's door: our methods as its solvers, and its features on problems of our own."""
+"""The solver for OptiProfiler: our methods as its solvers, and its features on problems of our own."""
 
 import numpy as np
 import pytest
 
 from doors import one_problem
-from meco.adapters.optiprofiler import MecoSolver, make_box
+from optiprofiler_solver import MecoSolver, make_box
 
 LOW, HIGH = np.array(list(one_problem.BOUNDS.values())).T
 
@@ -41,14 +41,14 @@ def test_its_benchmark_takes_our_methods(feature, tmp_path, monkeypatch):
     optiprofiler = pytest.importorskip("optiprofiler")
     monkeypatch.chdir(tmp_path)
     scores, *_ = optiprofiler.benchmark(
-        [MecoSolver("MeCO-TR", 30), MecoSolver("SHADE-FR", 30)],
+        [MecoSolver("TR", 30), MecoSolver("SHADE-FR", 30)],
         problem=beam_problem(optiprofiler),
         feature_name=feature,
         max_eval_factor=30,
         n_runs=1,
         silent=True,
         score_only=True,
-        solver_names=["MeCO-TR", "SHADE-FR"],
+        solver_names=["TR", "SHADE-FR"],
         n_jobs=1,
     )
     assert np.shape(scores)[0] == 2
