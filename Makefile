@@ -80,7 +80,8 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e . --group docs
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt benchmarks/rwco/pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt "torch"
 	$(PIP) install -c constraints.txt -e ".[all]" --group dev
+	$(PIP) install -c constraints.txt -e benchmarks/rwco
 	@touch $@ $(VENV)/.demo $(VENV)/.docs

@@ -37,12 +37,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+import s2mpj
 from _side_by_side import machine, optional
-from meco import METHODS, Method, Tolerances, get_problem, minimize
+from meco import METHODS, Method, Tolerances, minimize
 from meco.core.problem import Problem
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, LegendKey, Line, Panel
-from meco.problems import s2mpj
 from reserve import without_reserve
 
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
@@ -199,7 +199,7 @@ def run_one(
 
     With controls the method's name is a label, and TR is run with these controls.
     """
-    problem = get_problem(name)
+    problem = s2mpj.make_problem(name)
     counter = Counter(problem, PER_VARIABLE[-1] * problem.dim, as_stated)
     search = PEERS[method][1] if method in PEERS else by_minimize(method)
     if controls is not None:
@@ -240,7 +240,7 @@ def draw_convergence(names: Sequence[str], path: Path) -> None:
     """Draw the gap to the reference, of the best feasible point so far, of three methods on each problem; one seed."""
     methods, panels = ("TR", "COBYQA", "SLSQP"), []
     for name in names:
-        problem, marks = get_problem(s2mpj.PREFIX + name), []
+        problem, marks = s2mpj.make_problem(s2mpj.PREFIX + name), []
         assert problem.best_known is not None
         for series, method in enumerate(methods):
             counter = Counter(problem, 30 * problem.dim)

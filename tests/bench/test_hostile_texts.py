@@ -112,18 +112,6 @@ def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, plain, tm
         assert "\\input" not in "".join(rest)
 
 
-@pytest.mark.parametrize(
-    ("fact", "value"),
-    [("started", 5), ("runs", "<b>"), ("workers", 1.5), ("seconds", "1"), ("experiments", "x"), ("cores", [1])],
-)
-def test_a_session_whose_facts_are_of_other_kinds_is_refused_in_a_line(folder, tmp_path, capsys, fact, value):
-    results = read_results(folder)
-    sessions = {name: facts | {fact: value} for name, facts in results.sessions.items()}
-    write_packed(replace(results, sessions=sessions), tmp_path / PACKED_FILE)
-    assert main(["report", str(tmp_path)]) == 2
-    assert f".{fact}" in capsys.readouterr().err
-
-
 def test_a_session_that_says_little_has_its_row(folder, tmp_path, capsys):
     write_packed(replace(read_results(folder), sessions={"a": {}, "b": {"started": None}}), tmp_path / PACKED_FILE)
     assert "0 (?)" in reported(tmp_path, capsys, "--page-only")[0].text

@@ -31,7 +31,7 @@ from meco.run.request import make_request
 from meco.tr import model_fit
 
 BOX = [(-5.0, 5.0)] * 3
-SAVED = ["TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each
+SAVED = ["TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "MDE-CGO"]  # a class each
 INTEGER = [Variable(-5, 5, integer=True), Variable(-5, 5), Variable(-5, 5, integer=True)]
 CHANGES = ["integers", "sized", "retry"]
 

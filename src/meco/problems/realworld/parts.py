@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, namespace
+from meco.core.arrays import Array
 
 Values = tuple[Array, Any, Any]  # f [...], then g and h: lists of [...], or arrays [..., p] and [..., q]
 
@@ -42,12 +42,3 @@ def read_only_point(*values: float) -> np.ndarray:
 def number_names(pattern: str, first: int, last: int) -> tuple[str, ...]:
     """Names for a run of like variables: number_names("angle {} (deg)", 1, 3)."""
     return tuple(pattern.format(number) for number in range(first, last + 1))
-
-
-def look_up_entry(table: tuple[float, ...], number: Array) -> Array:
-    """The entry that each number picks, counted from 1; numbers beyond the table pick its end, nan stays nan."""
-    xp = namespace(number)
-    index = xp.clip(xp.where(xp.isnan(number), 1.0, number), min=1, max=len(table)) - 1
-    flat = xp.astype(xp.reshape(index, (-1,)), xp.int64)
-    picked = xp.reshape(xp.take(asarray_like(table, number), flat), number.shape)
-    return xp.where(xp.isnan(number), number, picked)

@@ -1,10 +1,10 @@
-"""OptiProfiler's door: our methods as its solvers, and its features on problems of our own."""
+"""The solver for OptiProfiler: our methods as its solvers, and its features on problems of our own."""
 
 import numpy as np
 import pytest
 
 from doors import one_problem
-from meco.adapters.optiprofiler import MecoSolver, make_box
+from optiprofiler_solver import MecoSolver, make_box
 
 LOW, HIGH = np.array(list(one_problem.BOUNDS.values())).T
 

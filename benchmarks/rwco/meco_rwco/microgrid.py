@@ -8,9 +8,9 @@ import numpy as np
 
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.official import Tables, look_up_tables
 from meco.problems.realworld.parts import Values, expand_bounds, number_names
-from meco.problems.realworld.power_flow import (
+from meco_rwco.official import Tables, look_up_tables
+from meco_rwco.power_flow import (
     DG_BUSES,
     bus_powers,
     current_mismatch,
@@ -19,7 +19,7 @@ from meco.problems.realworld.power_flow import (
     split_complex,
     voltage_dependent_load,
 )
-from meco.problems.realworld.power_systems import POWER_SOURCE, tabulate_feeder, unit_slack_voltage
+from meco_rwco.power_systems import POWER_SOURCE, tabulate_feeder, unit_slack_voltage
 
 P_DROOP = 1 / np.array([5.102e-3, 1.502e-3, 4.506e-3, 2.253e-3, 2.253e-3])
 Q_DROOP = 1 / np.array([0.05, 0.03, 0.05, 0.01, 0.1])
