@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from meco import METHODS
-from reference import methods, points, record
+from reference import methods, pairs, points, record
 from reference.kernels import IS_X86_LINUX, differing_facts
 
-SLOW = {"COBRA", "SACOBRA", "COBYQA", "BP-epsMAg-ES", "COBYLA"}  # methods
+SLOW = {"TR", "COBRA", "SACOBRA", "COBYQA", "BP-epsMAg-ES", "COBYLA"}  # methods
 FEW = ("C05", "RC19", "corner")  # problems in every run; for slow methods, the first and the last
 FIRST = 60  # points of a kind in every run
 FIRST_OF_KIND = {"sixty-variables": 200}  # whose first 60 points are a design
+EVERY_RUN = list(pairs.PAIRS)[12::20]  # pairs, with every feature
 
 DIFFERENT = record.arithmetic_differences()
 bit_for_bit = pytest.mark.skipif(bool(DIFFERENT), reason=f"OTHER ARITHMETIC than the record: {'; '.join(DIFFERENT)}")
@@ -49,8 +50,18 @@ def test_all_points_of_a_kind_are_those_of_the_record(kind):
     assert record.check_points(kind) == ""
 
 
+@pytest.mark.parametrize(
+    "pair", [pytest.param(name, marks=[] if name in EVERY_RUN else pytest.mark.slow) for name in pairs.PAIRS]
+)
+def test_what_was_accepted_is_accepted_and_keeps_its_promises(pair):
+    recorded, now = record.read_pairs()[pair], pairs.find_outcome(pair)
+    assert now == "accepted" or now == recorded
+
+
 def test_every_method_and_every_kind_has_a_record():
     assert set(record.read_json(record.METHODS)) == set(METHODS) - methods.UNRECORDED
+    assert list(record.read_pairs()) == list(pairs.PAIRS)
+    assert set().union(*(pairs.PAIRS[name] for name in EVERY_RUN)) == set(pairs.FEATURES)
     assert {file.stem for file in (record.FOLDER / "points").iterdir()} == set(points.KINDS)
 
 

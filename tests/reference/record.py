@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from . import methods, points
+from . import methods, pairs, points
 from .kernels import describe_arithmetic, differing_facts
 
 FOLDER = Path(__file__).parent / "record"
-ARITHMETIC, METHODS = FOLDER / "arithmetic.json", FOLDER / "methods.json"
+ARITHMETIC, METHODS, PAIRS = FOLDER / "arithmetic.json", FOLDER / "methods.json", FOLDER / "pairs.csv"
 
 
 def all_kinds() -> list[str]:
-    """Every kind that can be recorded, as part/name."""
-    return [f"methods/{name}" for name in methods.recorded_methods()] + [f"points/{name}" for name in points.KINDS]
+    """Every kind, as part/name."""
+    parts = {"methods": methods.recorded_methods(), "points": points.KINDS, "pairs": pairs.PAIRS}
+    return [f"{part}/{name}" for part, names in parts.items() for name in names]
 
 
 def select_kinds(wanted: Iterable[str]) -> list[str]:
@@ -27,7 +29,7 @@ def select_kinds(wanted: Iterable[str]) -> list[str]:
     for name in wanted:
         found = [kind for kind in known if name in (kind, kind.partition("/")[0])]
         if not found:
-            raise ValueError(f"unknown kind {name!r} (available: {', '.join(known)})")
+            raise ValueError(f"unknown kind {name!r} (parts: methods, points, pairs; a kind: points/plain)")
         chosen += found
     return chosen or known
 
@@ -35,6 +37,14 @@ def select_kinds(wanted: Iterable[str]) -> list[str]:
 def read_json(file: Path) -> dict[str, Any]:
     """A file of the record; empty where it does not exist yet."""
     return json.loads(file.read_text()) if file.exists() else {}
+
+
+def read_pairs() -> dict[str, str]:
+    """How each pair of features ends in the record."""
+    if not PAIRS.exists():
+        return {}
+    with PAIRS.open(newline="") as file:
+        return {row["pair"]: row["outcome"] for row in csv.DictReader(file)}
 
 
 def points_file(kind: str) -> Path:
@@ -61,6 +71,8 @@ def make(kinds: Iterable[str]) -> Iterator[str]:
         part, name = kind.split("/")
         if part == "methods":
             _write_json(METHODS, read_json(METHODS) | {name: methods.run_method(name)})
+        elif part == "pairs":
+            _write_pairs(read_pairs() | {name: pairs.find_outcome(name)})
         else:
             np.save(points_file(name), points.evaluated_points(name))
         yield kind
@@ -70,20 +82,34 @@ def _write_json(file: Path, content: dict[str, Any]) -> None:
     file.write_text(json.dumps(content, indent=1) + "\n")
 
 
+def _write_pairs(outcomes: dict[str, str]) -> None:
+    with PAIRS.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerows([("pair", "outcome"), *((name, outcomes[name]) for name in pairs.PAIRS if name in outcomes)])
+
+
 # -- compare -----------------------------------------------------------------------------------------
 
 
 def compare(kinds: Iterable[str], tolerance: float = 0.0, first: int = points.BUDGET) -> Iterator[tuple[str, str]]:
-    """Each kind, and how it differs from the record: "" where it does not. Points are compared as check_points()."""
-    kept = read_json(METHODS)
+    """Each kind, and how it differs from the record, "" where it does not."""
     for kind in select_kinds(kinds):
         part, name = kind.split("/")
-        if part == "methods":
-            made = methods.run_method(name)
-            differing = [problem for problem in made if made[problem] != kept.get(name, {}).get(problem)]
-            yield kind, f"differs on {', '.join(differing)}" if differing else ""
-        else:
-            yield kind, check_points(name, tolerance, first)
+        check = {"methods": check_method, "pairs": check_pair}.get(part)
+        yield kind, check(name) if check else check_points(name, tolerance, first)
+
+
+def check_method(name: str) -> str:
+    """Problems on which a method differs from the record, "" for none."""
+    recorded, made = read_json(METHODS).get(name, {}), methods.run_method(name)
+    differing = [problem for problem in made if made[problem] != recorded.get(problem)]
+    return f"differs on {', '.join(differing)}" if differing else ""
+
+
+def check_pair(name: str) -> str:
+    """How a pair of features ends now, "" where it ends as in the record."""
+    recorded, now = read_pairs().get(name, "nothing"), pairs.find_outcome(name)
+    return "" if now == recorded else f"{now} (record: {recorded})"
 
 
 def check_points(kind: str, tolerance: float = 0.0, first: int = points.BUDGET) -> str:
