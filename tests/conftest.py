@@ -10,9 +10,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from meco.core.platform import pin_platform
+from reference.kernels import pin_kernels
 
-pin_platform()  # kernels that every x86 has, before NumPy is loaded: digests of searches are the same on all of them
+pin_kernels()  # before NumPy is imported: runs are compared to the last bit
 
 import numpy as np
 import pytest
@@ -90,11 +90,14 @@ def pytest_terminal_summary(terminalreporter):
     if data_folder() is None:
         terminalreporter.section("official data missing", sep="!")
         terminalreporter.line("MECO_DATA is not set: golden values of the official codes were NOT compared.")
-    if unseen(terminalreporter.stats.get("skipped", ())):
+    if skipped_for("OTHER ARITHMETIC", terminalreporter.stats.get("skipped", ())):
+        terminalreporter.section("other arithmetic", sep="!")
+        terminalreporter.line("Points were NOT compared with the reference kit: tests/reference/README.md.")
+    if skipped_for("NO BROWSER", terminalreporter.stats.get("skipped", ())):
         terminalreporter.section("no browser", sep="!")
         terminalreporter.line("No Chromium was found: the pages were NOT looked at (Debian package: chromium).")
 
 
-def unseen(skipped) -> bool:
-    """Whether a test was skipped for want of a browser."""
-    return any("NO BROWSER" in str(report.longrepr) for report in skipped)
+def skipped_for(reason: str, skipped) -> bool:
+    """Whether a test was skipped for this reason."""
+    return any(reason in str(report.longrepr) for report in skipped)
