@@ -139,4 +139,6 @@ def read_runs(contents: StoreContents, experiment: Experiment, dim: int | None =
 
 def _make_row(contender: Contender, case: TestCase, number: int, record: RunRecord) -> dict[str, Any]:
     """One row of the data frame."""
-    return {"label": contender.label, "method": contender.method, "problem": case.problem, "run": number} | asdict(record)
+    return {"label": contender.label, "method": contender.method, "problem": case.problem, "run": number} | asdict(
+        record
+    )

@@ -149,7 +149,10 @@ def reached(runs: ExperimentRuns, metric: str) -> np.ndarray:
 
 
 def ecdf(open_gap: np.ndarray) -> np.ndarray:
-    """Share of (problem, run, target) triples reached: [M, P, R, T] -> [M, T]; runs that are nan throughout do not count."""
+    """Share of (problem, run, target) triples reached: [M, P, R, T] -> [M, T].
+
+    Runs that are nan throughout do not count.
+    """
     there = ~np.all(np.isnan(open_gap), axis=-1)
     with np.errstate(invalid="ignore"):
         hits = sum(((open_gap <= target) & there[..., None]).sum(axis=(1, 2)) for target in TARGETS)

@@ -158,7 +158,7 @@ def compare(order: np.ndarray, labels: list[str], base: str) -> Any:
 
 
 def open_gap(runs: ExperimentRuns, score: np.ndarray) -> np.ndarray:
-    """(S - S_best) / (S_0 - S_best) of score [M, P, R, T], S_best of all runs, S_0 the mean first value of a problem."""
+    """(S - S_best) / (S_0 - S_best) of score [M, P, R, T]: S_best of all runs, S_0 the mean first value."""
     best, first = anchors(runs)
     gap = np.where(first > best, first - best, 1.0)
     with np.errstate(invalid="ignore"):

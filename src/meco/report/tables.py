@@ -172,13 +172,13 @@ def make_rank_table(sets: Sequence[ExperimentRuns]) -> Table:
     for title, ranks in by.items():
         column = f"rank, {title}"
         intervals = {label: _interval(ranks[label]) for label in ranks}
-        shown[column] = [f"{text} {intervals.get(label, '')}".strip() for label, text in shown[column].items()]
+        shown[column] = [f"{text}\n{intervals.get(label, '')}".strip() for label, text in shown[column].items()]
     return Table(table.name, table.title, frame, caption, formats, best, shown)
 
 
 def _interval(values: Any) -> str:
     low, high = stats.bootstrap_interval(values)
-    return f"({low:.1f} to {high:.1f})"
+    return f"{low:.1f} to {high:.1f}"
 
 
 def _make_rank_overview(sets: Sequence[ExperimentRuns]) -> Table:
@@ -192,6 +192,25 @@ def _make_rank_overview(sets: Sequence[ExperimentRuns]) -> Table:
     best = dict.fromkeys(columns, "min")
     name = f"{sets[0].experiment.name}-ranks"
     return Table(name, "Average ranks", frame, caption, dict.fromkeys(columns, "{:.2f}"), best)
+
+
+def make_suite_table(suites: Mapping[str, ExperimentRuns], most: int) -> Table:
+    """Average rank on each suite, feasibility first; the best methods by rank relative to the number of methods."""
+    ranks = {title: stats.ranks(runs, "first").mean() for title, runs in suites.items()}
+    score = {title: stats.ranks(runs, "score").mean() for title, runs in suites.items()}
+    frame = _frame(ranks)
+    height = (frame / frame.count()).fillna(1.0).mean(axis=1).sort_values()
+    frame = frame.loc[height.index[:most]].rename_axis("Method")
+    shown = frame.map(lambda value: _format_cell(value, "{:.1f}"))
+    for title, runs in suites.items():
+        feasible = runs.table.groupby("label", observed=True).feasible.mean()
+        for label in frame.index[frame[title].notna()]:
+            shown.loc[label, title] += f"\nf+ν {score[title][label]:.1f}\n{_percent(feasible[label])} feasible"
+    sizes = [f"{len(runs.problems)} problems\n{len(runs.complete)} methods" for runs in suites.values()]
+    marks = Table("", "", frame, best=dict.fromkeys(frame.columns, "min")).cell_marks()
+    shown.loc["size"], marks.loc["size"] = sizes, ""
+    caption = "Average rank over the problems, feasibility first; below it the rank by f+ν and the feasible runs."
+    return Table("suites", "Average ranks on the suites", frame, caption, shown=shown, marks=marks)
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -234,9 +253,7 @@ def make_feasibility_table(runs: ExperimentRuns) -> Table:
     """Mean f of feasible runs and how many there were; the mean violation of the others."""
     cells = printed.read_cells("realworld") if runs.experiment.report.printed == "realworld" else {}
     frame = stats.summarize_feasibility(runs.table).rename_axis(["problem", "method"])
-    _join_printed(
-        frame, cells, {"mean": "printed_mean", "std": "printed_std", "violation": "printed_violation"}
-    )
+    _join_printed(frame, cells, {"mean": "printed_mean", "std": "printed_std", "violation": "printed_violation"})
     digits = 6 if cells else 3
     shown = _frame({label: [""] * len(runs.problems) for label in runs.labels}, index=runs.problems)
     for (problem, label), row in frame.iterrows():
@@ -441,9 +458,7 @@ def make_heat_table(sets: Sequence[ExperimentRuns]) -> Table:
     labels = list(dict.fromkeys(label for runs in sets for label in runs.labels))
     frame = _frame(columns).reindex(labels).rename_axis("Variant")
     title, best = "Mean normalised performance", dict.fromkeys(columns, "max")
-    return Table(
-        f"{sets[0].experiment.name}-heat", title, frame, "", dict.fromkeys(columns, "{:.3f}"), best
-    )
+    return Table(f"{sets[0].experiment.name}-heat", title, frame, "", dict.fromkeys(columns, "{:.3f}"), best)
 
 
 def make_relative_table(sets: Sequence[ExperimentRuns]) -> Table:
@@ -469,7 +484,9 @@ def make_performance_table(runs: ExperimentRuns) -> Table:
     frame = _frame(columns, index=runs.labels).rename_axis("Method")
     frame = frame.iloc[np.argsort(columns["median performance"])[::-1]]
     title = f"Normalised performance{runs.title_suffix}"
-    caption = "1 for the best f+ν that any run found on a mission, 0 for the worst; and place among all runs, 1 is best."
+    caption = (
+        "1 for the best f+ν that any run found on a mission, 0 for the worst; and place among all runs, 1 is best."
+    )
     formats, best = dict.fromkeys(columns, "{:.3f}"), dict.fromkeys(columns, "max")
     return Table(runs.name("performance"), title, frame, caption, formats, best)
 
