@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
+
+from meco.gone import GoneModules as _GoneModules
 
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
     from meco.adapters.scipy import scipy_method as scipy_method
@@ -69,6 +72,7 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES]
 
+_sys.meta_path.append(_GoneModules)  # asked only where no module is found
 
 if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name for one of ours
 

@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import NoReturn
 
 from meco import __version__
-from meco.errors import MecoError
+from meco.errors import MecoError, UnknownName
 from meco.files.names import escape_for_terminal
+from meco.gone import find_advice
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -26,8 +27,6 @@ COMMANDS = {
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
     "train-tr": "train a policy over profiles of TR's controls",
-    "challenge": "judge a learned agent by the protocol",
-    "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",
@@ -102,6 +101,8 @@ def _run_command(arguments: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     called = next((a for a in arguments if not a.startswith("-")), None)
+    if called is not None and find_advice("command", called):
+        raise UnknownName("command", called, COMMANDS)
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
