@@ -68,7 +68,7 @@ MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench"}
 MAY_IMPORT["cli"] = {"commands"}
 MAY_IMPORT["__main__"] = {"cli"}
 # A result shows itself: when asked to, it calls what draws, writes and tabulates it.
-SHOWING = {("result", target) for target in ("figures.run_figure", "bench.report.run_page", "run.csv_table")}
+SHOWING = {("result", target) for target in ("plot.run", "plot.style", "plot.run_page", "run.csv_table")}
 
 CHECKING = ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
 LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens

@@ -1,6 +1,7 @@
 """What a campaign costs before it is run."""
 
 import pytest
+from meco.figures.table import format_text
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
@@ -11,7 +12,6 @@ from meco.bench.run.groups import RunGroup
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.runner import run_campaign
 from meco.cli import main
-from meco.figures.table import format_text
 from meco.methods import METHODS
 
 SMALL = Experiment("small", "Small", (Contender("SHADE", "SHADE"),), ("C01", "C04"), dims=(3,), budget=60, runs=2)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from meco.bench.report.campaign_report import write_campaign_report
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE
 from meco.bench.run.executors import RunExecutor

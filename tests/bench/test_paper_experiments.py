@@ -8,6 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
+from meco.bench.report.run_arrays import RunArrays
 
 from meco.batch_solve import solve
 from meco.bench.plan import contender, further, printed
@@ -19,8 +21,6 @@ from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_met
 from meco.bench.plan.further import FURTHER, STEERING_RUNS
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
-from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
-from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main

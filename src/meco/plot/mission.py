@@ -66,7 +66,7 @@ def draw_ground(ax: Any, mission: Mission, small: bool = False) -> None:
     from matplotlib.patches import Circle, Polygon, Rectangle
 
     width, height = np.array(mission.area) / KM
-    block = {"facecolor": GRID, "edgecolor": INK, "alpha": 0.55, "lw": 0.6}
+    block: dict[str, Any] = {"facecolor": GRID, "edgecolor": INK, "alpha": 0.55, "lw": 0.6}
     for x0, y0, x1, y1 in mission.rectangles / KM:
         ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, label="rectangular obstacle", **block))
     for x, y, r in mission.circles / KM:
@@ -88,7 +88,7 @@ def draw_ground(ax: Any, mission: Mission, small: bool = False) -> None:
 
 def _draw_bandwidth(ax: Any, mission: Mission) -> None:
     """A hatch where more data would arrive at once than the vehicle can receive."""
-    from matplotlib.patches import Patch
+    from matplotlib.patches import Rectangle
 
     x, y = (np.linspace(0.0, side, GRID_SIZE) for side in mission.area)
     points = np.stack(np.meshgrid(x, y), axis=-1)
@@ -97,7 +97,8 @@ def _draw_bandwidth(ax: Any, mission: Mission) -> None:
         return
     limits = [mission.parameters.R_lambda, np.inf]
     ax.contourf(x / KM, y / KM, rate, limits, colors="none", hatches=["////"], zorder=1)
-    ax.add_patch(Patch(facecolor="none", edgecolor=INK, hatch="////", lw=0, label="bandwidth exceeded"))
+    patch = Rectangle((0, 0), 0, 0, facecolor="none", edgecolor=INK, hatch="////", lw=0, label="bandwidth exceeded")
+    ax.add_patch(patch)
 
 
 def _draw_flight(ax: Any, mission: Mission, x: np.ndarray) -> None:
@@ -109,7 +110,9 @@ def _draw_flight(ax: Any, mission: Mission, x: np.ndarray) -> None:
         centre = point / KM
         if time > 0.0:
             ax.add_patch(
-                Circle(centre, radius, fill=False, edgecolor=ROUTE, alpha=0.5, lw=0.8, label="range of reception")
+                Circle(
+                    tuple(centre), radius, fill=False, edgecolor=ROUTE, alpha=0.5, lw=0.8, label="range of reception"
+                )
             )
             rates = mission.rates(point[None])[0]
             share = np.minimum(rates * time / mission.parameters.Q_lambda, 1.0)

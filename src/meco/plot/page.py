@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, ClassVar
 
 from meco.errors import load_extra
+from meco.plot.style import printable
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,28 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """Text in columns, shown as it is."""
+
+    text: str
+    kind: ClassVar[str] = "listing"
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a page: paragraphs (text), tables, pictures and notes in order."""
 
     ident: str
     title: str
-    items: list[str | PageTable | PagePicture | Note] = field(default_factory=list)
+    items: list[str | PageTable | PagePicture | Note | Listing] = field(default_factory=list)
     folded: bool = False
 
 
 def render_page(title: str, about: str, sections: Sequence[Section], refresh: int = 0) -> str:
     """The page as HTML text that needs no other file; refresh: seconds after which a browser loads it again."""
     markup = load_extra("markupsafe", "plot", "a page").Markup
-    text = _load_template().render(
-        title=title,
-        about=about,
-        sections=[_trust_pictures(section, markup) for section in sections],
-        refresh=refresh,
-    )
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    trusted = [_trust_pictures(section, markup) for section in sections]
+    return _load_template().render(title=title, about=about, sections=trusted, refresh=refresh)
 
 
 def _trust_pictures(section: Section, markup: Any) -> Section:
@@ -76,4 +80,10 @@ def _load_template() -> Any:
     """The template; every text that enters it is escaped."""
     jinja2 = load_extra("jinja2", "plot", "a page")
     source = resources.files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
-    return jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean)
+    return environment.from_string(source)
+
+
+def _clean(value: Any) -> Any:
+    """A plain text without control characters; SVG and everything else as it is."""
+    return printable(value) if type(value) is str else value

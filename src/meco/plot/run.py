@@ -13,7 +13,6 @@ from meco.plot.style import COLOURS, GRID, INK, MUTED, label_text, make_figure, 
 
 SHOWN_CONSTRAINTS = 6  # in a figure: those that were satisfied last
 SATISFIED = 1e-6  # share of its largest violation below which a constraint is drawn as satisfied
-LONGEST = 60  # letters of a name in a legend
 SHOWN_POINTS = 20  # of the figure of best points
 MOST_LETTERS = 120  # of names of variables below an axis
 CONTROL_LINES = {  # names in the trace, and their labels
@@ -217,7 +216,7 @@ def _draw_constraints(result: Any) -> Any | None:
     def draw(ax: Any) -> None:
         for i, colour in zip(late, COLOURS):
             x, y = _steps(_count_calls(result), np.maximum(least[:, i] / most[i], SATISFIED))
-            ax.step(x, y, where="post", color=colour, lw=1.4, label=label_text(names[i][:LONGEST]))
+            ax.step(x, y, where="post", color=colour, lw=1.4, label=label_text(names[i]))
         ax.set(
             title="Each constraint", yscale="log", ylim=(0.5 * SATISFIED, 2.0), ylabel="share of its largest violation"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ GRID = "#8c959f"
 MUTED = "#9aa3ad"
 # Okabe and Ito's palette without black and yellow, and two more: legible on white and on dark grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b6fd1", "#a6761d")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff\ufffe\uffff]")
+LONGEST_LABEL = 40  # characters of a name in a figure
 KINDS = ("svg", "png", "pdf")
 STYLE = {
     "figure.dpi": 100,
@@ -96,7 +99,13 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     return kind
 
 
+def printable(text: str) -> str:
+    """A text without control characters, which neither HTML nor SVG can hold."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
 def label_text(name: str) -> str:
     """A name as text: a dollar sign starts no formula, an underscore does not hide it in a legend."""
-    escaped = name.replace("$", r"\$")
+    shown = printable(" ".join(name.split()))
+    escaped = (shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}…").replace("$", r"\$")
     return f"\u200b{escaped}" if escaped.startswith("_") else escaped

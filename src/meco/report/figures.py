@@ -263,7 +263,7 @@ def draw_convergence(runs: ExperimentRuns, colours: Colours) -> list[Picture]:
                     ax.set_axis_off()
                     continue
                 for label in shown:
-                    _draw_band(
+                    draw_band(
                         ax, CURVE_SHARES * runs.budgets[p], curve[runs.labels.index(label), p], colours[label], label
                     )
                 ax.set_title(label_text(runs.problems[p]), fontsize=9)
@@ -284,13 +284,14 @@ def draw_convergence(runs: ExperimentRuns, colours: Colours) -> list[Picture]:
     return made
 
 
-def _draw_band(ax: Any, x: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
+def draw_band(ax: Any, x: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
     """Median and quartiles of runs [R, T] from where one has begun."""
     begun = ~np.all(np.isnan(values), axis=0)
     if not begun.any():
         return
     with np.errstate(invalid="ignore"):
-        low, middle, high = np.nanquantile(values[:, begun], [0.25, 0.5, 0.75], axis=0)
+        low, high = np.nanquantile(values[:, begun], [0.25, 0.75], axis=0, method="nearest")
+        middle = np.nanmedian(values[:, begun], axis=0)
     if np.isfinite(middle).any():
         ax.fill_between(x[begun], low, high, color=colour, alpha=0.18, lw=0)
         ax.plot(x[begun], middle, color=colour, lw=1.5, label=label_text(label))
@@ -304,7 +305,7 @@ def draw_best_feasible(runs: ExperimentRuns, p: int, colours: Colours) -> Pictur
         figure, axes = make_figure(WIDTH * 0.75, 4.0)
         ax = axes[0, 0]
         for m, label in enumerate(runs.labels):
-            _draw_band(ax, CURVE_SHARES * runs.budgets[p], values[m], colours[label], label)
+            draw_band(ax, CURVE_SHARES * runs.budgets[p], values[m], colours[label], label)
         finite = values[np.isfinite(values)]
         if finite.size and finite.min() > 0 and finite.max() > 10 * finite.min():
             ax.set_yscale("log")

@@ -14,6 +14,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
 from meco.errors import MecoError, load_extra
 from meco.methods import DEFAULT
+from meco.plot.style import printable
 from meco.report import profiles, stats
 from meco.report.frame import METRICS, ExperimentRuns
 
@@ -24,6 +25,10 @@ BASES = {  # methods that are compared with every other one -> name of the table
     "MeCO-TR": "pairs-meco-tr",
     DEFAULT: "pairs-default",
 }
+LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$",
+    "|": "$|$", "[": "{[}", "ν": r"$\nu$", "±": r"$\pm$", "τ": r"$\tau$", "–": "--", "−": "$-$",
+}  # fmt: skip
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # a text that begins with one is a formula for a spreadsheet
 
 
@@ -82,21 +87,36 @@ class Table:
         rows = [[str(texts.index.name or ""), *map(str, texts.columns)], ["---"] * (texts.shape[1] + 1)]
         for label, cells, how in zip(texts.index, texts.to_numpy(), marks.to_numpy()):
             rows.append([str(label), *(f"**{c}**" if m == "best" else str(c) for c, m in zip(cells, how))])
-        escaped = ("| " + " | ".join(c.replace("|", r"\|").replace("\n", " ") for c in row) + " |" for row in rows)
+        escaped = ("| " + " | ".join(one_line(c).replace("|", r"\|") for c in row) + " |" for row in rows)
         return "\n".join([*escaped, ""])
 
     def to_latex(self) -> str:
         """A LaTeX tabular with the rules of booktabs; best numbers are bold, second ones underlined."""
-        styles = {"best": "textbf:--rwrap", "second": "underline:--rwrap"}
-        texts = self.texts().rename_axis(columns=None).map(lambda text: str(text).replace("\n", " "))
-        marks = self.cell_marks().map(lambda mark: styles.get(mark, "").replace(":", ": ", 1) or None)
-        styled = texts.style.format(escape="latex").format_index(escape="latex").format_index(escape="latex", axis=1)
-        styled = styled.apply(lambda _: marks, axis=None)
-        return styled.to_latex(hrules=True, convert_css=False).replace("ν", r"$\nu$").replace("±", r"$\pm$")
+        commands = {"best": r"\textbf{%s}", "second": r"\underline{%s}"}
+        texts, marks = self.texts(), self.cell_marks()
+        head = [escape_latex(texts.index.name or ""), *map(escape_latex, texts.columns)]
+        rows = [
+            [escape_latex(label), *(commands.get(m, "%s") % escape_latex(c) for c, m in zip(cells, how))]
+            for label, cells, how in zip(texts.index, texts.to_numpy(), marks.to_numpy())
+        ]
+        lines = [" & ".join(row) + r" \\" for row in (head, *rows)]
+        begin = rf"\begin{{tabular}}{{l{'r' * texts.shape[1]}}}"
+        parts = [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([f"% {one_line(self.title)}", *parts, ""])
 
     def to_text(self) -> list[str]:
         """Lines for a terminal."""
         return self.texts().rename_axis(None).to_string().splitlines()
+
+
+def one_line(text: Any) -> str:
+    """A text in one line, without control characters."""
+    return printable(" ".join(str(text).split()))
+
+
+def escape_latex(text: Any) -> str:
+    """A text as LaTeX shows it as it is."""
+    return "".join(LATEX.get(letter, letter) for letter in one_line(text))
 
 
 def guard_formula(value: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import ResultStore
+from meco.bench.run.runner import run_campaign
 
 VIEWS = (
     "ranks",
@@ -34,3 +37,10 @@ TWO = Experiment(
     "two", "Two dimensions", (*SMALL.contenders, BROKEN), ("C01", "C04"), dims=(4, 6), budget=150, runs=2, first_seed=1,
     report=ReportPlan(views=("heat", "relative", "gain", "ranks", "progress")),
 )  # fmt: skip
+
+
+def make_small_campaign(folder):
+    """Run both experiments into a folder; gives the folder."""
+    with ResultStore.open_campaign(folder) as store:
+        run_campaign([SMALL, TWO], store, RunExecutor(), quiet=True)
+    return folder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.bench.report import profiles
+from meco.report import profiles
 
 NAN, INF = np.nan, np.inf
 
@@ -61,8 +61,13 @@ def test_a_trial_that_reached_the_target_beats_one_that_did_not_and_a_slower_one
 
 def test_u_scores_add_up_to_the_number_of_duels():
     order = np.random.default_rng(1).integers(0, 5, size=(3, 4, 6)).astype(float)
-    scores = profiles.u_scores(order)
+    scores = profiles.count_duels(order)
     assert scores.sum() == pytest.approx(3 * 4 * 6 * 6)  # three pairs of methods, four problems, 36 duels each
     scipy_stats = pytest.importorskip("scipy.stats")
     u = scipy_stats.mannwhitneyu(order[1, 0], order[0, 0]).statistic
-    assert profiles.u_scores(order[:2])[0, 0] == pytest.approx(u)
+    assert profiles.count_duels(order[:2])[0, 0] == pytest.approx(u)
+
+
+def test_the_ecdf_counts_targets_reached_by_each_time():
+    gap = np.array([[[[1.0, 0.1, 1e-4]]], [[[NAN, 1.0, 1.0]]]])  # [M, P, R, T]
+    assert_allclose(profiles.ecdf(gap), [[1 / 41, 11 / 41, 1.0], [0.0, 1 / 41, 1 / 41]])
