@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from meco.bench.report.campaign_report import write_campaign_report
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
@@ -21,6 +20,7 @@ from meco.bench.run.result_store import VALUES, ResultStore, read_results, write
 from meco.bench.run.runner import run_campaign
 from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
+from meco.report.page import write_campaign_report
 
 SMALL = Experiment(
     "small",

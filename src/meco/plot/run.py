@@ -105,7 +105,7 @@ def _draw_panels(result: Any, panels: Sequence[Any], title: str = "") -> Any | N
             draw(ax)
             ax.set(xlabel="evaluations", xlim=(0, max(1, result.nfev)))
             for k, start in enumerate(starts):
-                ax.axvline(start, color=GRID, lw=0.8, ls=":", label="restart" if k == 0 else None)
+                ax.axvline(start, color=GRID, lw=1.0, ls=(0, (1, 2)), label="restart" if k == 0 else None)
             handles, labels = ax.get_legend_handles_labels()
             if len(labels) > 1:
                 ax.legend(handles, labels, fontsize=8)

@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.plot.page import Note, PagePicture, PageTable, Section, render_page
 from meco.plot.run import count_best_points, plot_best_points, plot_convergence, plot_search, plot_violation
-from meco.plot.style import to_svg
+from meco.plot.style import one_line, to_svg
 from meco.result import ConstraintValue, describe_doubt, format_probability, is_feasible_in_mean
 
 MOST_CATEGORIES = 8  # of a variable that are named
@@ -58,7 +58,9 @@ def _describe_evidence(result: Any) -> list[Any]:
     every, run = result.evaluations, result.run
     lines = [f"{run.evidence} {int(every.feasible.sum())} of {len(every)} points are feasible.".strip()]
     if run.nfail:
-        lines.append(f"{run.nfail} of {result.nfev} evaluations failed.")
+        lines.append(
+            f"{run.nfail} of {result.nfev} evaluations failed ({100 * run.nfail / max(1, result.nfev):.0f} %)."
+        )
     if count := int(every.partial.sum()):
         lines.append(f"{count} of {len(every)} answers were partial: they stopped at a violated constraint.")
     if result.probability is not None:
@@ -108,7 +110,7 @@ def _make_point_table(result: Any) -> PageTable:
         if variable.categories is not None:
             names = [str(each) for each in variable.categories]
             shown = ", ".join(names) if len(names) <= MOST_CATEGORIES else f"{names[0]} … {names[-1]} ({len(names)})"
-            rows.append([name, variable.show(value), "–", "–", f"one of {shown}"])
+            rows.append([name, variable.show(value), "–", "–", f"one of {one_line(shown)}"])
             continue
         room = AT_BOUND * (high - low if np.isfinite(high - low) else max(1.0, abs(value)))
         where = "at its lower bound" if value <= low + room else "at its upper bound" if value >= high - room else ""
@@ -172,6 +174,6 @@ def _make_provenance(result: Any) -> list[Any]:
     """Method, seed, why the run ended, versions and remarks."""
     run = result.run
     facts = {"method": run.method, "seed": run.seed, "stopped by": run.stop_reason, **run.versions}
-    table = PageTable("Facts", ["", ""], [[key, str(value)] for key, value in facts.items()], text_columns=[1])
+    table = PageTable("Facts", ["", ""], [[key, one_line(value)] for key, value in facts.items()], text_columns=[1])
     notes = [f"{note[0].upper()}{note[1:]}." for note in run.notes if note]
     return [table, *([Note(notes)] if notes else [])]

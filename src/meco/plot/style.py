@@ -75,7 +75,9 @@ def to_svg(figure: Any, salt: str = "meco", inline: bool = False) -> str:
         )
     text = out.getvalue()
     if inline:
+        used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", text))
         text = text[text.index("<svg") :].replace(INK, "currentColor")
+        text = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
     return text
 
 
@@ -104,8 +106,13 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub("\ufffd", text)
 
 
+def one_line(text: Any) -> str:
+    """A text in one line, without control characters."""
+    return printable(" ".join(str(text).split()))
+
+
 def label_text(name: str) -> str:
     """A name as text: a dollar sign starts no formula, an underscore does not hide it in a legend."""
-    shown = printable(" ".join(name.split()))
+    shown = one_line(name)
     escaped = (shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}…").replace("$", r"\$")
     return f"\u200b{escaped}" if escaped.startswith("_") else escaped

@@ -14,7 +14,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
 from meco.errors import MecoError, load_extra
 from meco.methods import DEFAULT
-from meco.plot.style import printable
+from meco.plot.style import one_line
 from meco.report import profiles, stats
 from meco.report.frame import METRICS, ExperimentRuns
 
@@ -107,11 +107,6 @@ class Table:
     def to_text(self) -> list[str]:
         """Lines for a terminal."""
         return self.texts().rename_axis(None).to_string().splitlines()
-
-
-def one_line(text: Any) -> str:
-    """A text in one line, without control characters."""
-    return printable(" ".join(str(text).split()))
 
 
 def escape_latex(text: Any) -> str:
