@@ -73,7 +73,7 @@ def to_svg(figure: Any, salt: str = "meco", inline: bool = False) -> str:
         figure.savefig(
             out, format="svg", metadata={"Date": None, "Creator": None}, facecolor="none" if inline else "white"
         )
-    text = out.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)
     if inline:
         used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", text))
         text = text[text.index("<svg") :].replace(INK, "currentColor")
