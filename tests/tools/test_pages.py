@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from meco.bench.report.campaign_report import write_tables
+
 from meco.bench.run.campaign_folder import PACKED_FILE, find_packed
 
 pytest.importorskip("scipy", reason="SCIPY MISSING: the numbers of the pages are NOT checked")
