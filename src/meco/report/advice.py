@@ -36,6 +36,9 @@ def make_advice_table(runs: ExperimentRuns, problem: str) -> Table:
         "feasible runs", "median f", "best f", "runs near the best", "median violation", "evaluations to feasible",
         "seconds per run",
     ]  # fmt: skip
+    numbers = frame.assign(**{
+        "feasible runs": frame.feasible / frame.runs, "runs near the best": frame.near / frame.runs,
+    })[[*columns, "runs"]]  # fmt: skip
     case = runs.cases[runs.problems.index(problem)]
     title = f"{problem} after {case.budget:,} evaluations{runs.title_suffix}"
     name = runs.name("choice" if len(runs.problems) == 1 else f"choice-{problem}")
@@ -43,7 +46,7 @@ def make_advice_table(runs: ExperimentRuns, problem: str) -> Table:
     least = frame["median f"].iloc[0]
     values = [least if _ties(frame.iloc[0], row) else row["median f"] for _, row in frame.iterrows()]
     marks["median f"] = mark_best(np.where(np.isfinite(values), values, np.nan))
-    return Table(name, title, frame, give_advice(runs, problem), shown=shown[columns], marks=marks)
+    return Table(name, title, numbers, give_advice(runs, problem), shown=shown[columns], marks=marks)
 
 
 def rank_methods(runs: ExperimentRuns, problem: str) -> Any:
