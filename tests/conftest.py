@@ -25,6 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TOOLS = Path(__file__).parent / "tools"
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # its peers and problems are tested
+TIMEOUTS = {"docs": 600, "slow": 3600, "attack": 3600}  # seconds of a test with this marker; pyproject.toml has the others
 
 gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 
@@ -72,10 +73,13 @@ def handlers_as_they_were():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tools make pages, so their tests are marked docs; what needs the official tables is skipped without them."""
+    """Mark the tests of tools as docs, set time limits by marker, and skip what needs the official tables."""
     for item in items:
         if item.path.parent == TOOLS:
             item.add_marker(pytest.mark.docs)
+        limits = [seconds for marker, seconds in TIMEOUTS.items() if item.get_closest_marker(marker)]
+        if limits and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(max(limits)))
         if "official" in item.keywords and data_folder() is None:
             item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
 
