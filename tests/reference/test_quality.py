@@ -25,7 +25,7 @@ def run_row(problem: str, seed: int, f: float, v: float = 0.0, suite: str = "des
     """A row of a run whose reference is 1."""
     return {
         "suite": suite, "problem": problem, "seed": str(seed), "ref": "1.0", "scale": "1.0", "empty": "0",
-        "f_end": repr(f), "v_end": repr(v),
+        "seconds": "0.5", "f_end": repr(f), "v_end": repr(v),
     }  # fmt: skip
 
 
@@ -140,3 +140,15 @@ def test_tasks_that_an_engine_does_not_take_are_left_out_of_the_comparison(refer
     runs.write_runs(new, [run_row("a", 1, 1.0), refused])
     assert compare.compare(old, new) == 0
     assert "left out: 1 runs" in capsys.readouterr().out
+
+
+def test_an_engine_that_is_better_on_every_problem_is_said_to_be_better(reference, tmp_path, capsys):
+    compare, _, runs = reference
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    runs.write_runs(old, [run_row(f"p{i}", s, 1.0 + 1e-3 * (i + 1)) for i in range(12) for s in (1, 2, 3)])
+    runs.write_runs(new, [run_row(f"p{i}", s, 1.0 + 1e-5 * (i + 1)) for i in range(12) for s in (1, 2, 3)])
+    assert compare.compare(old, new) == 0
+    said = capsys.readouterr().out
+    assert "BETTER" in said
+    assert "x 0.01 in the geometric mean" in said
+    assert compare.correct_by_holm({"a": 0.04, "b": 0.01, "c": 0.5}) == {"a": 0.08, "b": 0.03, "c": 0.5}
