@@ -75,8 +75,17 @@ if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name 
     def __getattr__(name: str) -> _typing.Any:
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
+            _check_numpy()
             return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
         raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
+
+    def _check_numpy() -> None:
+        """ImportError where NumPy is older than this package needs."""
+        found = _import_module("numpy").__version__
+        if tuple(map(int, found.split(".")[:2])) < (2, 1):
+            raise ImportError(
+                f"meco needs NumPy 2.1 or newer, and NumPy {found} is installed: pip install 'numpy>=2.1'"
+            )
 
     def _hint_at_name(name: str) -> str:
         """What to say of a name that the package does not have: what does its work, the nearest name, or nothing."""

@@ -108,9 +108,11 @@ def _check_span(entry: Any, name: str, source: str, types: Mapping[str, Any]) ->
         raise DamagedFile(f"{source} is damaged: {name} must have dtype, shape and data_offsets, and nothing else")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in types:
         raise DamagedFile(f"{source}: {name} must be of type {' or '.join(types)}; got {entry['dtype']!r}")
-    if not counts(entry["shape"]) or len(entry["shape"]) > MOST_DIMENSIONS:
-        raise DamagedFile(f"{source} is damaged: the shape of {name} must be at most {MOST_DIMENSIONS} sizes")
-    if not counts(entry["data_offsets"]) or len(entry["data_offsets"]) != 2:
+    if not counts(entry["shape"]) or not counts(entry["data_offsets"]) or len(entry["data_offsets"]) != 2:
         raise DamagedFile(f"{source} is damaged: shape and data_offsets of {name} must be sizes in bytes")
+    if len(entry["shape"]) > MOST_DIMENSIONS:
+        raise DamagedFile(
+            f"{source} is damaged: {name} has {len(entry['shape'])} dimensions, {MOST_DIMENSIONS} allowed"
+        )
     start, stop = entry["data_offsets"]
     return start, stop
