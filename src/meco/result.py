@@ -436,6 +436,6 @@ def _format_value(value: Any, indent: int) -> str:
     Lines after the first are indented by so many spaces; a violated constraint says by how much.
     """
     if isinstance(value, Mapping):
-        rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
+        rows = [f"{name}: {found.value + 0.0:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)
     return str(value)

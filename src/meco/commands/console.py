@@ -161,5 +161,5 @@ def describe_point(
     lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
     for name, found in constraints.items():
         over = describe_excess(found)
-        lines.append(f"  {name:<{wide}}  {found.value:.6g}{over and '  ' + over}")
+        lines.append(f"  {name:<{wide}}  {found.value + 0.0:.6g}{over and '  ' + over}")
     return "\n".join(lines)

@@ -82,6 +82,8 @@ class RunFolder:
         InvalidInput for a folder of other things, CannotWrite where nothing can be written there.
         """
         path = _resolve_folder(checkpoint.folder)
+        if path.exists() and not path.is_dir():
+            raise InvalidInput(f"checkpoint must be a folder, and {path} is a file")
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
             if read_run_json(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
