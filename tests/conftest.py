@@ -24,9 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 TOOLS = Path(__file__).parent / "tools"
-sys.path.append(
-    str(Path(__file__).parents[1] / "benchmarks")
-)  # its peers and problems are tested
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # its peers and problems are tested
 
 gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 

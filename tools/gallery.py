@@ -25,7 +25,6 @@ from meco.figures.panel import Axis, Panel, Tile
 from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.mission import load_mission
 from tools.draw_trust_region import step_figure
-from tools.pages.designs import read_designs
 
 ROOT = Path(__file__).parent.parent
 BEST, WORST = -5.0, 0.5  # decades of the distance from the best known that colours tell apart
@@ -94,9 +93,22 @@ def draw_feasible_shares() -> bytes:
     return heatmaps.make_feasibility_figure(_paper_results("table1")).to_svg().encode()
 
 
+def read_gaps() -> dict[str, dict[str, float]]:
+    """Median gap of each solver on each design, as `python benchmarks/users.py` printed them."""
+    found: dict[str, dict[str, float]] = {}
+    for line in (ROOT / "benchmarks" / "results" / "users.txt").read_text(encoding="utf-8").splitlines():
+        head = re.match(r"(\w[\w ]*): D = \d+", line)
+        row = re.match(r"  (\S.*?) {2,}\d+% +(\S+) +\S+ +[\d.]+ {3}", line)
+        if head:
+            found[head[1]] = {}
+        elif row and found:
+            found[[*found][-1]][row[1]] = float(row[2])
+    return found
+
+
 def draw_comparison() -> bytes:
     """The default beside other libraries on designs as users have them."""
-    rows = {each.name: {name: row.gap for name, row in each.solvers.items()} for each in read_designs()}
+    rows = read_gaps()
     solvers, designs = list(next(iter(rows.values()))), list(rows)[::-1]
     marks = []
     for i, design in enumerate(designs):
