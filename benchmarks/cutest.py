@@ -47,7 +47,7 @@ from meco.figures.panel import Axis, LegendKey, Line, Panel
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
 PER_VARIABLE = (5, 10, 20, 50)
 DIFFERENCE = 1.5e-8  # step of forward differences
-OURS = ("TR", "MeCO-TR")
+OURS = ("TR",)
 LEAST_GAP = 1e-12  # that a picture shows
 
 

@@ -21,7 +21,7 @@ import s2mpj
 from optiprofiler_solver import MecoSolver
 
 ROOT = Path(__file__).resolve().parents[1]
-METHODS = ("MeCO-TR", "TR", "COBYQA", "CMA-ES-native", "MA-ES", "SHADE-FR")
+METHODS = ("TR", "COBYQA", "CMA-ES-native", "MA-ES", "SHADE-FR")
 FEATURES = ("plain", "noisy", "random_nan", "unrelaxable_constraints", "truncated", "perturbed_x0")
 
 

@@ -254,7 +254,7 @@ def installed(methods: list[str]) -> list[str]:
 def run_method(method: str, count: Counter, dim: int, seed: int) -> tuple[Any, float]:
     """Spend the budget of a counter by a method: the result, None of a peer, and the CPU time in seconds.
 
-    A method of ours may have a label after a blank, as in "MeCO-TR 0.2.0", where another version of meco is imported.
+    A method of ours may have a label after a blank, as in "TR 0.2.0", where another version of meco is imported.
     """
     begun, result = time.process_time(), None
     with warnings.catch_warnings(), suppress(Spent):

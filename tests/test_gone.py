@@ -4,7 +4,8 @@ import importlib
 
 import pytest
 
-from meco import METHODS, gone
+import meco
+from meco import gone
 from meco.cli import COMMANDS, main
 from meco.errors import UnknownName
 
@@ -19,6 +20,24 @@ def test_a_command_that_left_says_what_to_use(command, capsys):
     )
 
 
+@pytest.mark.parametrize("name", gone.NAMES["method"])
+def test_a_method_that_left_says_what_to_use(name):
+    with pytest.raises(UnknownName, match=f"no method named '{name}'; it left in 0.4: "):
+        meco.solve(name, "tilted")
+
+
+@pytest.mark.parametrize("name", gone.NAMES["policy"])
+def test_a_policy_that_left_says_what_to_use(name):
+    with pytest.raises(UnknownName, match=f"no policy named '{name}'; it left in 0.4: use "):
+        meco.load_policy(name)
+
+
+@pytest.mark.parametrize("name", gone.NAMES["experiment"])
+def test_an_experiment_that_left_says_where_its_tables_are(name, capsys):
+    assert main(["reproduce", name]) == 2
+    assert f"no experiment named {name!r}; it left in 0.4: its stored tables" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("module", gone.MODULES)
 def test_an_import_of_a_module_that_left_says_what_to_use(module):
     for name in (f"meco.{module}", f"meco.{module}.anything"):
@@ -26,12 +45,13 @@ def test_an_import_of_a_module_that_left_says_what_to_use(module):
             importlib.import_module(name)
 
 
+@pytest.mark.parametrize("module", ["meco.learn", "meco.policies"])
+def test_an_import_of_a_name_that_left_says_what_to_use(module):
+    for name in gone.NAMES[f"name of {module}"]:
+        with pytest.raises(ImportError, match=f"name of {module} '{name}' left in 0.4: use "):
+            getattr(importlib.import_module(module), name)
+
+
 def test_an_import_of_a_module_that_never_was_is_not_found():
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'meco\.nothing'"):
         importlib.import_module("meco.nothing")
-
-
-@pytest.mark.parametrize("method", gone.NAMES.get("method", {}))
-def test_a_method_that_left_says_what_to_use(method):
-    with pytest.raises(UnknownName, match=f"{method}.* left in 0.4: "):
-        METHODS.resolve(method)

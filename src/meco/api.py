@@ -61,12 +61,12 @@ def minimize(
         fun: The function of a point [D], or of a dict where the variables have names.
         bounds: One (low, high) pair per variable or a Variable, an array [D, 2], a scipy Bounds, or a dict
             name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log). An end may be infinite
-            for methods that search without a box (TR, TR-ES, MeCO-TR); they then need x0, or evaluated points.
+            for methods that search without a box, such as TR; they then need x0, or evaluated points.
         constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0,
             of a dict too where the variables have names; a list of them, or a dict by name. Evaluated in the same call
             as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
-        method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
+        method: Any of METHODS, or Method("MeCO", policy=..), Method("SHADE", pop_size=30) with options.
         x0: Points to try first: a point, several, or the result of another run, whose answer it is.
         evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result or its evaluations,
             or a run folder.

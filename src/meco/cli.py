@@ -26,9 +26,6 @@ COMMANDS = {
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
-    "train-tr": "train a policy over profiles of TR's controls",
-    "challenge": "judge a learned agent by the protocol",
-    "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",
@@ -105,6 +102,9 @@ def _run_command(arguments: list[str]) -> int:
     called = next((a for a in arguments if not a.startswith("-")), None)
     if called is not None and find_advice("command", called):
         raise UnknownName("command", called, COMMANDS)
+    for option in (word.partition("=")[0] for word in arguments):
+        if find_advice(f"option of {called}", option):
+            raise UnknownName(f"option of {called}", option, ())
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:

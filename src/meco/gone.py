@@ -2,47 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 VERSION = "0.4"
-DRAWN_MISSIONS = (
+_TR = "use TR, the default; learning to control it did not beat a constant"
+_VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
+_SPLITS = tuple(f"split-{dim}d" for dim in (10, 30, 50, 100))
+_DRAWN_MISSIONS = (
     "mission-rows", "mission-fork", "mission-cross", "wide-spiral", "wide-outpost", "wide-bend", "wide-shore",
     "wide-fan", "dense-spiral", "dense-rows", "dense-fork", "dense-shore", "dense-cross",
 )  # fmt: skip
-ROUGH_FAMILIES = (
+_ROUGH_FAMILIES = (
     "bowl-fails", "steps-cliff", "bowl-digits", "valley-digits", "bowl-even", "valley-even", "bowl-beside",
     "valley-chance", "ripples-many", "bowl-stepped", "basin-stepped", "edges-proportional", "bowl-rare", "valley-holes",
     "basin-rising", "growth-mesh", "chain-mesh", "wells-table", "growth-table", "chain-heavy", "growth-moved",
     "chain-pocket", "wells-bands", "growth-strained",
 )  # fmt: skip
-RWCO_PROBLEMS = tuple(
+_RWCO_PROBLEMS = tuple(
     f"RC{k:02d}" for k in range(1, 58) if k not in (19, 20, 23, 24, 25, 27, 29, 32)
 )  # of the CEC 2020 suite
-RWCO_MODULES = (
+_RWCO_MODULES = (
     "chemical", "separation", "synthesis", "livestock", "microgrid", "official", "power_flow", "power_systems", "pwm",
     "topology", "wind_farm",
 )  # fmt: skip
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
-    "command": {},
+    "command": {
+        "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
+        "episodes": "record your own from gymnasium.make('meco.gym:MeCO-v0')",
+        "train-tr": "learning to control TR did not beat a constant; meco train trains the policy of MeCO",
+    },
+    "option of train": {
+        "--device": "training runs on the CPU; leave it out",
+        "--select": "fix the seeds beforehand: --seeds 1,2,3 trains a policy of each",
+    },
     "method": {
+        "TR-ES": _TR,
+        "MeCO-TR": _TR,
         "COLSHADE": "use SHADE-FR",
         "NOMAD": "benchmarks/peers_on_problems.py in the repository calls it",
         "Optuna-TPE": "benchmarks/peers_on_problems.py in the repository calls it",
         "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
         "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
     },
-    "problem": dict.fromkeys(RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
+    "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
+    "training preset": {
+        **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
+    },
+    "training setting": {
+        "device": "training runs on the CPU; leave it out",
+        "compiled": "training runs on the CPU; leave it out",
+    },
+    "feature set": {"tr-search": _TR, "model-search": _TR},
+    "name of meco.learn": {"TrustRegionEpisode": _TR},
+    "name of meco.policies": {"Correcting": _TR, "Choosing": _TR},
+    "experiment": {
+        f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
+    },
+    "problem": dict.fromkeys(_RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
     "suite": {
         "s2mpj": "benchmarks/s2mpj.py in the repository makes its problems",
         "rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()",
     },
     "family of generated problems": {
-        **dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
-        **dict.fromkeys(ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
+        **dict.fromkeys(_DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
+        **dict.fromkeys(_ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
     },
 }
 MODULES = {  # below meco, with all that is inside
+    "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
+    "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
+    "learn.paper.mixed": "policies in one batch share decoder and reward",
+    "learn.paper.selection": "fix the seeds beforehand: meco train --seeds 1,2,3",
+    "bench.run.used_packages": "every stored run names its platform, and meco verify repeats runs",
+    "files.source_digest": "meco.files.modules.file_digest",
+    "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
+    "learn.tr": _TR,
+    "learn.profiles": _TR,
+    "learn.engine_digest": _VERSION_OF_POLICY,
+    "policies.profile_search": _TR,
+    "policies.engine_stamp": _VERSION_OF_POLICY,
+    "tr.steered": _TR,
+    "tr.profiles": "give controls to the method: meco.Method('TR', margin=0.05)",
+    "tr.features": _TR,
+    "tr.profile_features": _TR,
+    "tr.knowledge": _TR,
+    "tr.proposers.offspring": _TR,
+    "tr.proposers.strategy": "MA-ES is meco.engines.es.maes",
     "bench.plan.plan_schema": "meco.bench.plan.experiment.Experiment.from_json() reads a plan",
     "engines.de.colshade": "use meco.engines.de.shade",
     "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
@@ -53,7 +99,7 @@ MODULES = {  # below meco, with all that is inside
     "problems.generated.simulator_kinds": "benchmarks/rough_families in the repository has it",
     "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
     **dict.fromkeys(
-        (f"problems.realworld.{name}" for name in RWCO_MODULES),
+        (f"problems.realworld.{name}" for name in _RWCO_MODULES),
         "pip install ./benchmarks/rwco in a clone, then meco_rwco",
     ),
     "adapters.optiprofiler": "benchmarks/optiprofiler_solver.py in the repository has it",
@@ -67,6 +113,17 @@ MODULES = {  # below meco, with all that is inside
 def find_advice(kind: str, name: object) -> str | None:
     """What to use instead of a name of this kind that left, whatever its capitalisation; None for other names."""
     return next((told for gone, told in NAMES.get(kind, {}).items() if gone.lower() == str(name).lower()), None)
+
+
+def refuse_gone(kind: str, name: str) -> None:
+    """Raise ImportError for a name of this kind that left; others pass."""
+    if told := find_advice(kind, name):
+        raise ImportError(f"{kind} {name!r} left in {VERSION}: {told}", name=name)
+
+
+def find_names(kind: str) -> Collection[str]:
+    """The names of this kind that left."""
+    return NAMES.get(kind, {}).keys()
 
 
 class GoneModules:

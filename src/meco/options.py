@@ -274,7 +274,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A method with options of its own: Method("MeCO-TR", policy="my.safetensors"), Method("SHADE", pop_size=30).
+    """A method with options of its own: Method("MeCO", policy="my.safetensors"), Method("SHADE", pop_size=30).
 
     name is any of METHODS, "file.py:Name", a MethodRecord, or an engine of your own.
     """

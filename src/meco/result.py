@@ -187,7 +187,7 @@ class Result(Mapping[str, Any]):
         nit: Generations.
         evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta and delta of
-            TR, share of TR-ES, action and eps of MeCO.
+            TR, action and eps of MeCO.
         run: Method, seed, why it stopped, failures, versions, notes.
         paper: Survivors, as the paper's own figures take them; None of runs on a user's function.
         repeated: Of a noisy run, or a result that was confirmed: calls of x, mean and spread of f, and the spread of

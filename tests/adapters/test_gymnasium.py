@@ -94,22 +94,18 @@ def test_index_k_is_the_action_value_k_over_ten():
 
 
 @pytest.mark.parametrize("bad", [0.3, -1, 11, np.nan, "5", None])
-@pytest.mark.parametrize(
-    ("name", "settings"), [("MeCO-v0", {}), ("MeCO-TR-v0", {"discrete": True, "problems": "ring"})]
-)
-def test_an_action_that_is_no_index_is_refused(name, settings, bad):
-    env = gymnasium.make(name, dim=2, budget=60 if settings else 200, disable_env_checker=True, **settings)
+def test_an_action_that_is_no_index_is_refused(bad):
+    env = gymnasium.make("MeCO-v0", dim=2, budget=200, disable_env_checker=True)
     env.reset(seed=1)
-    last = env.action_space.n - 1
-    with pytest.raises(InvalidInput, match=f"an action is a whole number from 0 to {last}; got"):
-        env.step(last + 1 if bad == 11 else bad)
+    with pytest.raises(InvalidInput, match="an action is a whole number from 0 to 10; got"):
+        env.step(bad)
 
 
 def test_problems_may_be_one_name_and_not_none():
     one = gymnasium.make("MeCO-v0", problems="C01", dim=4).unwrapped
     assert [problem.name for problem in one.problems] == ["C01"]
     with pytest.raises(InvalidInput, match="problems is empty"):
-        gymnasium.make("MeCO-TR-v0", problems=[])
+        gymnasium.make("MeCO-v0", problems=[])
 
 
 def test_the_environment_is_the_episode():

@@ -93,7 +93,7 @@ def test_bounds_that_are_missing_are_not_needed(bounds):
 
 
 def test_a_method_that_needs_a_box_asks_for_bounds():
-    with pytest.raises(InvalidInput, match="give finite ones, or use one of TR, TR-ES, MeCO-TR"):
+    with pytest.raises(InvalidInput, match="give finite ones, or use one of TR, SLSQP"):
         optimize.minimize(rosenbrock, [0, 0], method=meco.scipy_method, options={"method": "SHADE"})
 
 

@@ -17,7 +17,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
-from meco.bench.plan.further import FURTHER, STEERING_RUNS
+from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
@@ -36,7 +36,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "cec2017-100d", "short-cec2017", "short-engineering",
-        "steering-10d", "steering-30d", "steering-uav", "steering-families", "unseen",
+        "unseen",
         "constants", "printed-seeds", "variants", "rwco", "rwco-large", "families",
         "budgets-5", "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "budgets-500",
         "budgets-1000", "parallel", "scales",
@@ -54,7 +54,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
-    assert e.runs == (STEERING_RUNS if name.startswith("steering-") else 5 if name in FURTHER else 10)
+    assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
 

@@ -29,7 +29,7 @@ needs_browser = pytest.mark.skipif(
 )
 VIEWS = ("ranks", "critical", "values", "feasibility", "progress", "ecdf", "convergence")
 TRIAL = Experiment(
-    "trial", "A trial", tuple(Contender.from_method(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
+    "trial", "A trial", tuple(Contender.from_method(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "C2oDE")),
     ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, report=ReportPlan(views=VIEWS), first_seed=1,
 )  # fmt: skip
 KEPT = Path(__file__).parents[2] / "results"
@@ -73,7 +73,7 @@ def test_families_differ_by_their_strokes_and_variants_by_their_colours(results)
     assert len(set(slots.values())) == 4
     dash = dict(zip(results.labels, result_figures.line_dashes(results)))
     assert dash["SHADE"] == dash["SHADE-eps"] == ""
-    assert len({dash["SHADE"], dash["MA-ES"], dash["TR-ES"]}) == 3
+    assert len({dash["SHADE"], dash["MA-ES"], dash["C2oDE"]}) == 3
 
 
 def test_every_link_of_the_page_leads_somewhere(folder):

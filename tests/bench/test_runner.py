@@ -21,6 +21,7 @@ from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, raise_when_stopped, run_campaign
+from meco.cli import main
 from meco.core.progress_line import format_duration
 from meco.errors import InvalidInput, MecoError, UnknownName
 
@@ -51,12 +52,17 @@ def test_a_campaign_runs_everything_once(tmp_path):
     assert (summary.done, summary.wanted, summary.failures) == (48, 48, {})
 
 
-def test_runs_of_a_removed_method_are_left_out_and_named(tmp_path):
-    plan = replace(SMALL, contenders=(Contender("SHADE", "SHADE"), Contender("COLSHADE", "COLSHADE")))
+def test_runs_of_methods_that_left_are_not_made_and_named_in_one_line(tmp_path, capsys):
+    plan = replace(SMALL, contenders=(Contender("SHADE", "SHADE"), Contender.from_method("MeCO-TR")))
     _, summary = campaign(tmp_path, plan)
-    assert (summary.done, summary.wanted, summary.removed) == (12, 12, ("COLSHADE",))
-    (estimate,) = estimate_experiments([plan])
-    assert estimate.wanted == 12
+    assert (summary.done, summary.wanted, summary.removed) == (12, 12, ("MeCO-TR",))
+    assert estimate_experiments([plan])[0].wanted == 12
+    words = ["reproduce", "uav", "--methods", "MeCO-TR", "--quiet", "--out", str(tmp_path / "none")]
+    assert main([*words, "--executor", "serial"]) == 2
+    assert capsys.readouterr().err == (
+        "meco: removed in 0.4, only stored runs are shown: MeCO-TR\n"
+        "meco: nothing could be run: what was asked for was removed\n"
+    )
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.slow)])

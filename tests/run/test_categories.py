@@ -54,7 +54,7 @@ def test_a_dict_may_describe_a_variable_as_json_does():
 # -- searches ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["TR-ES", *(pytest.param(m, marks=pytest.mark.slow) for m in ("TR", "MeCO-TR"))])
+@pytest.mark.parametrize("method", ["TR"])
 def test_the_model_methods_find_the_best_combination(method):
     result = minimize(fun, BOUNDS, budget=90, seed=1, method=method)
     assert result.design["metal"] == "brass"

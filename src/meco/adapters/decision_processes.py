@@ -1,12 +1,10 @@
-"""The two decision processes for an environment: problems to draw from, episodes on them, information on a run.
+"""The decision process of MeCO for an environment: problems to draw from, episodes on them, information on a run.
 
-RelaxationProcess is MeCO's, TrustRegionProcess that of theta and share. Both serve one run or many in lockstep, and
-neither knows Gymnasium.
+It serves one run or many in lockstep, and does not know Gymnasium.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,15 +14,10 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput
 from meco.learn.paper.episode import Episode
 from meco.learn.paper.reward import ReferenceObjective
-from meco.learn.tr.episode import TrustRegionEpisode
 from meco.policies.controls import CONTROLS
-from meco.policies.features import FEATURES, FeatureSet
+from meco.policies.features import FEATURES
 from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import CEC_NAMES, find_problem_module, get_problem
-from meco.tr.steered import SEARCH_CONTROLS, SEARCH_FEATURES
-
-DEFAULT_FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
-DEFAULT_PROBLEMS = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for family in DEFAULT_FAMILIES)
 
 RunChoice = tuple[Problem, int]  # the problem and the seed of a run
 
@@ -45,72 +38,7 @@ def _list_problems(given: Problem | str | Sequence[Problem | str]) -> Sequence[P
     return found
 
 
-class DecisionProcess(ABC):
-    """What environments of one kind have in common, alone or in lockstep."""
-
-    features: FeatureSet  # what is observed
-    choices: int | None  # actions that there are, where they are counted
-    low: np.ndarray  # least and most of an action's values, where they are not
-    high: np.ndarray
-    problems: Sequence[Problem]
-
-    @abstractmethod
-    def __init__(self, environments: int = 1, **settings: Any) -> None:
-        """For so many environments in lockstep."""
-
-    def draw_run(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
-        """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone.
-
-        InvalidInput where it is not like the others.
-        """
-        chosen = self.problems[int(generator.integers(len(self.problems)))]
-        seed = int(generator.integers(2**62))
-        if wanted is None:
-            return chosen, seed
-        problem = wanted if isinstance(wanted, Problem) else self._find_problem(wanted, chosen.dim)
-        if problem.dim != chosen.dim:
-            raise InvalidInput(
-                f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
-            )
-        return problem, seed
-
-    def _find_problem(self, name: str, dim: int) -> Problem:
-        """A problem of this environment by name, or any other as get_problem knows it; UnknownName for others."""
-        listed = next((problem for problem in self.problems if problem.name == name), None)
-        return listed or get_problem(name, dim if find_problem_module(name)[0].scalable else None)
-
-    @abstractmethod
-    def open_episode(self, choices: Sequence[RunChoice]) -> Any:
-        """An episode with a run for each choice, that of environment i at i."""
-
-    @abstractmethod
-    def decode_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Actions of the runs [B, ...], as an environment gets them, as the episode takes them."""
-
-    @abstractmethod
-    def run_info(self, episode: Any) -> dict[str, np.ndarray]:
-        """Information on every run beside its observation, [B, ...] by name."""
-
-    @abstractmethod
-    def _describe_progress(self, known: dict[str, Any]) -> str:
-        """What of the information on a run belongs to this process alone, in words."""
-
-    def describe(self, episode: Any) -> str:
-        """The state of the first run in a line: problem, evaluations, progress and least f + nu."""
-        known = {name: values[0] for name, values in self.run_info(episode).items()}
-        return (
-            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
-            f"{self._describe_progress(known)}  least f + nu {known['score']:.6g}"
-        )
-
-    def remember_outcome(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
-        """Remember what an ended episode reached, where the reward asks for it; nothing here."""
-
-    def forget_outcomes(self, environment: int) -> None:  # noqa: B027
-        """Forget what this environment remembered, so that a seeded one repeats itself; nothing here."""
-
-
-class RelaxationProcess(DecisionProcess):
+class RelaxationProcess:
     """MeCO: how far the comparison rule is relaxed, decided in every generation.
 
     f~* of the reward is the best that an environment's own episodes have reached.
@@ -139,6 +67,27 @@ class RelaxationProcess(DecisionProcess):
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
         }  # fmt: skip
 
+    def draw_run(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
+        """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone.
+
+        InvalidInput where it is not like the others.
+        """
+        chosen = self.problems[int(generator.integers(len(self.problems)))]
+        seed = int(generator.integers(2**62))
+        if wanted is None:
+            return chosen, seed
+        problem = wanted if isinstance(wanted, Problem) else self._find_problem(wanted, chosen.dim)
+        if problem.dim != chosen.dim:
+            raise InvalidInput(
+                f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
+            )
+        return problem, seed
+
+    def _find_problem(self, name: str, dim: int) -> Problem:
+        """A problem of this environment by name, or any other as get_problem knows it; UnknownName for others."""
+        listed = next((problem for problem in self.problems if problem.name == name), None)
+        return listed or get_problem(name, dim if find_problem_module(name)[0].scalable else None)
+
     def open_episode(self, choices: Sequence[RunChoice]) -> Episode:
         """An episode of SHADE whose references are what each environment has reached so far."""
         problems, seeds = zip(*choices)
@@ -158,69 +107,22 @@ class RelaxationProcess(DecisionProcess):
         """Begin again without a reference for this environment."""
         self.references[environment] = ReferenceObjective()
 
-    def _describe_progress(self, known: dict[str, Any]) -> str:
-        """Best objective, mean violation and mean allowance."""
-        violation, allowed = known["nu_bar"], np.mean(known["eps"])
-        return f"f {known['f_best']:.6g}  mean violation {violation:.3g}  allowed {allowed:.3g}"
+    def describe(self, episode: Episode) -> str:
+        """The state of the first run in a line: problem, evaluations, best objective, violation and least f + nu."""
+        known = {name: values[0] for name, values in self.run_info(episode).items()}
+        return (
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  f {known['f_best']:.6g}  "
+            f"mean violation {known['nu_bar']:.3g}  allowed {np.mean(known['eps']):.3g}  "
+            f"least f + nu {known['score']:.6g}"
+        )
 
     def run_info(self, episode: Episode) -> dict[str, np.ndarray]:
-        """Problem, evaluations, allowances, best objective, nu-bar and least f + nu so far of each run, [B.
-
-        ...] by name.
-        """
+        """Problem, evaluations, allowances, best f, nu-bar and least f + nu of each run so far, [B, ...] by name."""
         return {
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),
             "eps": np.array(episode.eps),
             "f_best": np.array(episode.population_summary.f_best),
             "nu_bar": np.array(episode.population_summary.nu_bar),
-            "score": np.array(episode.score),
-        }
-
-
-class TrustRegionProcess(DecisionProcess):
-    """MeCO-TR-v0: theta and share of a search by models, TR-ES, decided every fiftieth of the budget.
-
-    discrete offers the combinations of their grid instead of two numbers.
-    """
-
-    features = FEATURES[SEARCH_FEATURES]
-
-    def __init__(
-        self,
-        environments: int = 1,
-        problems: Problem | str | Sequence[Problem | str] = DEFAULT_PROBLEMS,
-        dim: int = 10,
-        budget: int | None = None,
-        discrete: bool = False,
-    ) -> None:
-        """The problems must be alike in D and in numbers of constraints."""
-        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in _list_problems(problems)]
-        if len({(p.dim, p.n_ineq, p.n_eq) for p in self.problems}) > 1:
-            raise InvalidInput("problems of one MeCO-TR-v0 environment need equal D and equal numbers of constraints")
-        controls = CONTROLS[SEARCH_CONTROLS]
-        self.choices = len(controls.grid) if discrete else None
-        self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
-        self._budget = budget
-
-    def open_episode(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
-        """An episode of TR-ES whose theta and share are steered."""
-        problems, seeds = zip(*choices)
-        return TrustRegionEpisode(list(problems), seeds, self._budget)
-
-    def decode_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Values [B, 2] of theta and share, or indices [B] of their combinations, in the episode's type."""
-        return actions.astype(np.float64) if self.choices is None else _read_indices(actions, self.choices)
-
-    def _describe_progress(self, known: dict[str, Any]) -> str:
-        """The quantile so far."""
-        return f"quantile {known['quantile']:.3f}"
-
-    def run_info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
-        """Problem, evaluations, quantile so far and least f + nu of each run, [B] by name."""
-        return {
-            "problem": np.array(episode.keys, dtype=object),
-            "nfev": np.array(episode.nfev),
-            "quantile": np.array(episode.quantile),
             "score": np.array(episode.score),
         }

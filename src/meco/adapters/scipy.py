@@ -56,7 +56,7 @@ def scipy_method(
     """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
 
     The search is global inside the bounds and begins at x0, whose size tells how far to look where bounds are infinite
-    (or bounds is None), which TR, TR-ES and MeCO-TR can do. budget (or maxfev) is
+    (or bounds is None), which TR can do. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
     does nothing, which a warning says. Derivatives are not used. integrality marks integer variables, one mark or one
     each, as elsewhere in SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, ...

@@ -32,10 +32,8 @@ TOLD_FAILURES = 5  # failures told in words
 DISTINCT_SHARE = 0.01  # of the box in some variable: points that are closer are one design to an eye
 STEERING = {  # what methods tell of themselves in the trace: its name on the page, and whether it is a share
     "theta": ("Theta, the violation that a step may leave", True),
-    "share": ("Share of the evolution strategy", True),
     "action": ("Action of the policy", True),
     "delta": ("Radius of the trust region", False),
-    "sigma": ("Step size of the evolution strategy", False),
 }
 
 

@@ -71,9 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
     how.add_argument("--policy", help="of a learned method: a name or a file")
     how.add_argument("--pop-size", type=int)
-    how.add_argument(
-        "--batch", type=int, help="points that TR, TR-ES and MeCO-TR propose at once; as many as workers unless given"
-    )
+    how.add_argument("--batch", type=int, help="points that TR proposes at once; as many as workers unless given")
     how.add_argument("--budget", type=parse_count, help="evaluations of each run (50 per variable unless given)")
     how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
     how.add_argument("--seed", type=int)

@@ -16,7 +16,7 @@ from typing import Any
 from meco.errors import DamagedFile, MissingData, UnknownName
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES
-from meco.policies.policy import NetworkPolicy
+from meco.policies.policy import Greedy
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 
 __all__ = [
@@ -81,7 +81,7 @@ def _make_missing_policy_error(name: str) -> Exception:
     )
 
 
-def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
+def load_policy(name_or_path: str | os.PathLike[str]) -> Greedy:
     """A policy with its metadata, by name or from a file.
 
     Raises DamagedFile for a damaged file, or one that was made for other features or controls, MissingData or

@@ -56,7 +56,7 @@ class AsyncSearch:
         )
         asynchronous = find_capability(self.loop.engine, Asynchronous)
         assert asynchronous is not None
-        self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
+        self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell)
         self.first_count = len(self.proposals.waiting)
         self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
         self.early_answers: list[tuple[np.ndarray, int | None]] = []  # before the engine has begun; None: known

@@ -97,7 +97,7 @@ class AnsweredConstraints:
 class FunctionSource:
     """One run on a function. project moves points [n, D] of the unit cube to where hard constraints let them lie."""
 
-    runs, xp, device, finite, recordable, partial = 1, np, None, False, False, True
+    runs, xp, device, finite, partial = 1, np, None, False, True
     names = ("fun",)
 
     def __init__(

@@ -53,7 +53,7 @@ def test_ten_unreadable_answers_stop_a_run_with_the_line_to_write(fun, said, wor
 
 
 @pytest.mark.parametrize("fun", [gives_columns, lambda x: None])
-@pytest.mark.parametrize("method", ["MeCO-TR", "SHADE"])
+@pytest.mark.parametrize("method", ["TR", "SHADE"])
 def test_a_vectorized_function_of_the_wrong_shape_stops_after_a_few_calls(fun, method):
     with pytest.raises(MecoError, match="x has a row for each point"):
         meco.minimize(fun, BOX, budget=300, seed=1, method=method, workers=Workers(vectorized=True))

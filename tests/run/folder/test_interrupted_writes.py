@@ -17,7 +17,7 @@ from meco.run.folder import run_folder as runfolder
 from meco.run.folder.run_folder import RunFolder
 
 BOX = [(-5.0, 5.0)] * 3
-METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
+METHODS = ["TR", "SHADE-FR"]
 
 
 def fun(x):
@@ -99,7 +99,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
     assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)
 
 
-@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR", "MA-ES"])
+@pytest.mark.parametrize("method", ["TR", "MA-ES"])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tmp_path, monkeypatch, whole, method, at):
     write, states = runfolder.write_bytes, []

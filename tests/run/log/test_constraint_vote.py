@@ -183,7 +183,7 @@ ODD = [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}]
 
 @pytest.mark.parametrize(
     ("method", "odd", "first"),
-    [*(("SHADE-FR", odd, first) for odd in ODD for first in (5, 9, 30)), ("TR-ES", 1e9, 15), (DEFAULT, 1e9, 9)],
+    [*(("SHADE-FR", odd, first) for odd in ODD for first in (5, 9, 30)), (DEFAULT, 1e9, 15), (DEFAULT, 1e9, 9)],
 )
 def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path):
     budget = 80 if method == "SHADE-FR" else 40
@@ -257,7 +257,7 @@ def test_one_answer_alone_overrules_nobody():
     assert (list(result.constraints), result.run.failures) == ([], {"mismatch": 1})
 
 
-@pytest.mark.parametrize("options", [{"method": "TR-ES"}, {}, {"workers": Workers(asynchronous=True)}])
+@pytest.mark.parametrize("options", [{}, {"workers": Workers(asynchronous=True)}])
 def test_a_folder_is_read_with_the_constraints_that_its_run_kept_on_a_tie(options, tmp_path):
     tells = iter([True] * 5 + [False] * 6 + [True])  # five against four of the first nine, then six against five
 

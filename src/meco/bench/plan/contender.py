@@ -15,7 +15,6 @@ from meco.gone import find_advice
 from meco.methods import METHODS, NAMED_OPTIONS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.policies.resolve import OWN_POLICIES
-from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
@@ -24,7 +23,7 @@ PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2
 AS_PRINTED = "MeCO, as printed"  # trained exactly as the paper says, with a seed fixed beforehand
 SCORE_REWARDED = "MeCO, f+ν reward"  # the shipped policies: another reward, a seed chosen on the training problems
 LABELS = {"MeCO": SCORE_REWARDED}  # of methods in experiments, where the method's name says too little
-POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": "meco-tr"}  # of methods, unless another is named
 
 
 @dataclass(frozen=True)

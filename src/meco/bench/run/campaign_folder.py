@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, MecoError
 from meco.files.atomic import write_bytes, write_text
 
 STORE_FILE = "results.sqlite"  # what a campaign writes
@@ -17,10 +17,6 @@ class StoreError(MecoError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class MixedPlatforms(InvalidInput):
-    """Results of a platform would be added to those of another."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from meco.bench.run import packed
 from meco.bench.run.campaign_folder import (
     PACKED_FILE,
     STORE_FILE,
-    MixedPlatforms,
     StoreError,
     explain_sqlite_error,
     has_store,
@@ -30,7 +29,6 @@ from meco.bench.run.campaign_folder import (
 )
 from meco.bench.run.run_record import RunRecord, check_record
 from meco.bench.run.store_contents import StoreContents
-from meco.bench.run.used_packages import NOT_KNOWN, packages_of_run
 from meco.core.platform import Platform
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
@@ -206,48 +204,16 @@ class ResultStore:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_to_storable(name), json.dumps(session)))
 
-    def add_platform(
-        self, made: Platform, runs: Iterable[Run] | None = None, files: Mapping[str, str] | None = None
-    ) -> None:
-        """Keep on what platform results of these runs are made; MixedPlatforms as check_platform() raises it."""
-        self.check_platform(made, runs, files)
+    def add_platform(self, made: Platform) -> None:
+        """Keep the facts of a platform that results are made on."""
         with self._transaction() as db:
             facts = json.dumps(dict(made.facts), sort_keys=True)
             db.execute("INSERT OR IGNORE INTO platforms VALUES (?, ?)", (_to_storable(made.digest), facts))
 
-    def check_platform(
-        self, made: Platform, runs: Iterable[Run] | None = None, files: Mapping[str, str] | None = None
-    ) -> None:
-        """MixedPlatforms where results of these runs on this platform would not go with those that are there.
-
-        Arithmetic, settings and NumPy must be those of every platform there; of other packages the versions that runs
-        there and these runs both compute with. runs None: any; files: users' problems among them, name -> path.
-        """
-        known = self.read_platforms()
-        if not known or set(known) == {made.digest}:
-            return
-        named = {name: path for e in self.read_experiments() for name, path in e.files.items()} | dict(files or {})
-        ours = NOT_KNOWN if runs is None else frozenset[str]().union(*(packages_of_run(run, named) for run in runs))
-        used = self._find_used_packages(named)
-        for digest, facts in known.items():
-            left_out = NOT_KNOWN - (used.get(digest, frozenset()) & ours)
-            there, here = ({k: v for k, v in f.items() if k not in left_out} for f in (facts, made.facts))
-            if there != here:
-                raise MixedPlatforms(describe_mixture(self.path.parent, there, here))
-
-    def _find_used_packages(self, files: Mapping[str, str]) -> dict[str, frozenset[str]]:
-        """By platform, the optional packages that its runs compute with; platforms without runs are left out."""
-        alike = {(digest, run.rpartition(",")[0]) for digest, run in self._db.execute("SELECT platform, run FROM runs")}
-        found: dict[str, frozenset[str]] = {}
-        for digest, run in alike:  # runs that differ in their seed alone use the same
-            found[digest] = found.get(digest, frozenset()) | packages_of_run(Run.from_json(f"{run},0]"), files)
-        return found
-
     def merge(self, other: StoreContents) -> int:
         """Add the results of another folder to this one; the number of runs that are new.
 
-        A run that both have stays as it is here. InvalidInput or MixedPlatforms for results of another version or
-        platform.
+        A run that both have stays as it is here. InvalidInput for results of another version.
         """
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
@@ -256,9 +222,7 @@ class ResultStore:
             )
         before = self.count_runs()
         for digest, facts in other.platforms.items():
-            made_there = [run for run, record in other.runs.items() if record.platform == digest]
-            files = {name: path for e in other.experiments for name, path in e.files.items()}
-            self.add_platform(Platform(digest, facts), made_there, files)
+            self.add_platform(Platform(digest, facts))
         self.add_runs(other.runs.items())
         there = self.read_runs()
         for run, reason in other.failures.items():
@@ -336,16 +300,6 @@ class ResultStore:
         found = {str(digest): parse_json(facts, where) for digest, facts in rows}
         check_form(found, {str: {str: str}}, where)
         return found
-
-
-def describe_mixture(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """What differs between the platform of a folder's results and another one, and the way out."""
-    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    told = "; ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in names)
-    return (
-        f"{folder} holds results of another platform, whose last bits differ ({told}): results of two platforms are "
-        "not mixed. Choose another --out, or run with the packages and settings of the first"
-    )
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
