@@ -9,20 +9,20 @@ VERSION = "0.4"
 _TR = "use TR, the default; learning to control it did not beat a constant"
 _VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
 _SPLITS = tuple(f"split-{dim}d" for dim in (10, 30, 50, 100))
-DRAWN_MISSIONS = (
+_DRAWN_MISSIONS = (
     "mission-rows", "mission-fork", "mission-cross", "wide-spiral", "wide-outpost", "wide-bend", "wide-shore",
     "wide-fan", "dense-spiral", "dense-rows", "dense-fork", "dense-shore", "dense-cross",
 )  # fmt: skip
-ROUGH_FAMILIES = (
+_ROUGH_FAMILIES = (
     "bowl-fails", "steps-cliff", "bowl-digits", "valley-digits", "bowl-even", "valley-even", "bowl-beside",
     "valley-chance", "ripples-many", "bowl-stepped", "basin-stepped", "edges-proportional", "bowl-rare", "valley-holes",
     "basin-rising", "growth-mesh", "chain-mesh", "wells-table", "growth-table", "chain-heavy", "growth-moved",
     "chain-pocket", "wells-bands", "growth-strained",
 )  # fmt: skip
-RWCO_PROBLEMS = tuple(
+_RWCO_PROBLEMS = tuple(
     f"RC{k:02d}" for k in range(1, 58) if k not in (19, 20, 23, 24, 25, 27, 29, 32)
 )  # of the CEC 2020 suite
-RWCO_MODULES = (
+_RWCO_MODULES = (
     "chemical", "separation", "synthesis", "livestock", "microgrid", "official", "power_flow", "power_systems", "pwm",
     "topology", "wind_farm",
 )  # fmt: skip
@@ -59,14 +59,14 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "experiment": {
         f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
     },
-    "problem": dict.fromkeys(RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
+    "problem": dict.fromkeys(_RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
     "suite": {
         "s2mpj": "benchmarks/s2mpj.py in the repository makes its problems",
         "rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()",
     },
     "family of generated problems": {
-        **dict.fromkeys(DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
-        **dict.fromkeys(ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
+        **dict.fromkeys(_DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
+        **dict.fromkeys(_ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
     },
 }
 MODULES = {  # below meco, with all that is inside
@@ -99,7 +99,7 @@ MODULES = {  # below meco, with all that is inside
     "problems.generated.simulator_kinds": "benchmarks/rough_families in the repository has it",
     "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
     **dict.fromkeys(
-        (f"problems.realworld.{name}" for name in RWCO_MODULES),
+        (f"problems.realworld.{name}" for name in _RWCO_MODULES),
         "pip install ./benchmarks/rwco in a clone, then meco_rwco",
     ),
     "adapters.optiprofiler": "benchmarks/optiprofiler_solver.py in the repository has it",

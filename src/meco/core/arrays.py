@@ -247,7 +247,7 @@ def maybe_any(mask: Array) -> bool:
 
 def known_all(mask: Array) -> bool:
     """Whether the mask is known to hold everywhere: exact in NumPy, always False on a device, where asking waits."""
-    return isinstance(mask, np.ndarray) and np.count_nonzero(mask) == mask.size
+    return isinstance(mask, np.ndarray) and bool(np.count_nonzero(mask) == mask.size)
 
 
 def all_columns(mask: Array) -> Array:
