@@ -10,7 +10,7 @@ import meco
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-METHODS = ("TR", "MeCO-TR", "TR-ES", "SHADE-FR")
+METHODS = ("TR", "SHADE-FR")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 
