@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 TOOLS = Path(__file__).parent / "tools"
-TIMEOUTS = {"docs": 600, "slow": 3600, "attack": 3600}  # seconds of a test with this marker; pyproject.toml has the others
+TIMEOUTS = {"docs": 600, "slow": 3600, "attack": 3600}  # seconds of a test, by marker; the default is in pyproject.toml
 
 gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 
