@@ -25,11 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TOOLS = Path(__file__).parent / "tools"
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # its peers and problems are tested
-TIMEOUTS = {
-    "docs": 600,
-    "slow": 3600,
-    "attack": 3600,
-}  # seconds of a marked test; others: pyproject.toml
+TIMEOUTS = {"docs": 600, "slow": 3600, "attack": 3600}  # seconds of a test, by marker; the default is in pyproject.toml
 
 gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 
