@@ -7,7 +7,7 @@ import math
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import Values, expand_bounds, integer_mask
+from meco_rwco.parts import Values, expand_bounds, integer_mask
 
 
 @problem(

@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import Values, expand_bounds, number_names
+from meco_rwco.parts import Values, expand_bounds, number_names
 
 CHEMICAL_SOURCE = "Kumar et al. 2020, industrial chemical processes"
 GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet

@@ -7,13 +7,13 @@ import math
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import (
+from meco_rwco.parts import (
     Values,
     expand_bounds,
     integer_mask,
+    look_up_entry,
     number_names,
 )
-from meco_rwco.lists import look_up_entry
 
 PLANETS = (3.0, 4.0, 5.0)
 MODULES = (1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # mm

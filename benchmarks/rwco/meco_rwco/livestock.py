@@ -8,8 +8,8 @@ import numpy as np
 
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import Problem
-from meco.problems.realworld.parts import Values, number_names
 from meco_rwco.official import Tables, look_up_tables
+from meco_rwco.parts import Values, number_names
 
 SOURCE = "Kumar et al. 2020, livestock feed ration"
 LIMITED = ("row 5", "row 4", "row 6", "row 7", "share of feeds 1-17", "share of row 3", "feeds 34-59")

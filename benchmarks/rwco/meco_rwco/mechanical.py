@@ -7,8 +7,7 @@ import math
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import Values, integer_mask
-from meco_rwco.lists import look_up_entry
+from meco_rwco.parts import Values, integer_mask, look_up_entry
 
 # wire diameters on sale, in; the twenty-fifth stands out of order in the suite too
 WIRES = (

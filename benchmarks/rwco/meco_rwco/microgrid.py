@@ -8,8 +8,8 @@ import numpy as np
 
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import Values, expand_bounds, number_names
 from meco_rwco.official import Tables, look_up_tables
+from meco_rwco.parts import Values, expand_bounds, number_names
 from meco_rwco.power_flow import (
     DG_BUSES,
     bus_powers,

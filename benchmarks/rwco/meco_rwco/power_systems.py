@@ -13,8 +13,8 @@ import numpy as np
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import Values, number_names
 from meco_rwco.official import Tables, look_up_tables
+from meco_rwco.parts import Values, number_names
 from meco_rwco.power_flow import (
     DG_BUSES,
     admittance_matrix,

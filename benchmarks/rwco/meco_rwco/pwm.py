@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import Problem
-from meco.problems.realworld.parts import Values, number_names
+from meco_rwco.parts import Values, number_names
 
 # orders of the harmonics that count; the suite leaves out 89
 HARMONICS = np.array([k for k in range(5, 98) if k % 2 and k % 3 and k != 89], dtype=float)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import Values, expand_bounds, number_names
 from meco_rwco.chemical import CHEMICAL_SOURCE
+from meco_rwco.parts import Values, expand_bounds, number_names
 
 
 def flow_balances(v: tuple) -> list[Array]:

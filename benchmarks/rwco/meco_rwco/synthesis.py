@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.parts import Values, expand_bounds, integer_mask
+from meco_rwco.parts import Values, expand_bounds, integer_mask
 
 SOURCE = "Kumar et al. 2020, process synthesis and design"
 CHOICE = (-0.51, 1.49)

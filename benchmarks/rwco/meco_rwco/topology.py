@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import Values, number_names
+from meco_rwco.parts import Values, number_names
 
 ROWS, COLUMNS = 10, 3  # square elements; the density of (r, c) is variable 10 c + r, counted from 0
 FIXED, DOFS = 22, 88  # the nodes of the first column do not move

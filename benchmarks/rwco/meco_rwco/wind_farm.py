@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import Values
+from meco_rwco.parts import Values
 
 TURBINES = 15
 ROTOR, SPREAD = 40.0, 0.01  # rotor radius in m, growth of the wake per metre

@@ -16,13 +16,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated.families import GENERATED, SETS, SIZES, Family, parse_name, problem_name
+from meco.problems.generated.families import GENERATED, SETS, Family, parse_name, problem_name
 
 if TYPE_CHECKING:
     from meco.core.problem import Problem
     from meco.problems.generated.batch import GeneratedBatch
 
-__all__ = ["GENERATED", "SETS", "SIZES", "Family", "get", "make_batch"]
+__all__ = ["GENERATED", "SETS", "Family", "get", "make_batch"]
 
 
 def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> GeneratedBatch:

@@ -12,21 +12,6 @@ from dataclasses import dataclass
 
 from meco.errors import UnknownName
 
-# D and evaluations per variable: what trainings and judgements take of a set, two or more problems of a family at each
-SIZES = (
-    (2, 50),
-    (3, 200),
-    (5, 20),
-    (5, 100),
-    (8, 200),
-    (10, 10),
-    (10, 50),
-    (15, 100),
-    (20, 20),
-    (20, 50),
-    (30, 10),
-    (30, 30),
-)
 THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
 
