@@ -205,7 +205,7 @@ def _make_limit_table(result: Any) -> Table | None:
     columns = [
         Column("Limit", head=True),
         Column("f falls by, for each unit"),
-        Column("for 1 % of the limit"),
+        Column("for 1 % of the limit, to first order"),
         Column("", left=True),
     ]
     rows = []
