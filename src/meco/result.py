@@ -90,7 +90,7 @@ class LimitPrices(tuple[LimitPrice, ...]):
             )
             for limit in limits
         ]
-        return "\n".join(["what f would fall by if a limit were eased:", *rows])
+        return "\n".join(["what f would fall by if a limit were eased, to first order:", *rows])
 
 
 class Minimum(NamedTuple):
@@ -140,6 +140,7 @@ class RunFacts:
     starts: int = 1  # how often the search began, where the method begins again by itself
     evidence: str = ""  # in a sentence: how many separate starts there were, and how alike their ends are
     versions: Mapping[str, str] = field(default_factory=dict)
+    constraint_names: tuple[str, ...] = ()  # as the function has them, "" where it gives none
     notes: tuple[str, ...] = ()
 
 
@@ -179,9 +180,9 @@ class Result(Mapping[str, Any]):
         constraints: Name -> value, violation and tolerance of each constraint at x.
         limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
             percent more would bring, or why that cannot be told. Empty while the run goes on.
-        minima: The best distinct points at which finished starts of the search ended, best first: x, f and how many
-            of the starts ended there, within 1 % of the range of each variable. A start was finished where the search
-            began again or converged. Empty while the run goes on, and where none was.
+        minima: The answer, then the other distinct points at which finished starts of the search ended, best first: x,
+            f and how many of the starts ended there, within 1 % of the range of each variable. A start was finished
+            where the search began again or converged. Empty while the run goes on, and where none was.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.
@@ -357,7 +358,11 @@ class Result(Mapping[str, Any]):
         if self.run.variables is not None:  # names and units of x, in its order
             labels, each_variable = self.run.variables.labels(), self.run.variables.each
             found["variables"] = [{"name": n, "unit": v.unit} for n, v in zip(labels, each_variable)]
-        facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
+        facts = {
+            key: value
+            for key, value in vars(self.run).items()
+            if key not in ("variables", "tolerances", "constraint_names")
+        }
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()} | records
 
 

@@ -166,7 +166,7 @@ def _make_limit_table(result: Any) -> PageTable | None:
         "value that the function returns, and for 1 % of the bound (of its range where the bound is 0). Limits that "
         "are not listed are not active."
     )
-    columns = ["Limit", "f improves by, per unit", "for 1 % of the limit", ""]
+    columns = ["Limit", "f improves by, per unit", "for 1 % of the limit, to first order", ""]
     return PageTable("Shadow prices", columns, rows, caption, text_columns=[3])
 
 

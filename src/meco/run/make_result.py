@@ -78,6 +78,7 @@ def make_result(
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=_count_starts(trace),
         versions=library_versions() | _policy_version(loop),
+        constraint_names=() if log.constraints is None else (*log.constraints.g_names, *log.constraints.h_names),
         notes=(*notes, *misfits),
     )
     result = Result(
@@ -205,7 +206,10 @@ def _find_minima(
     minima = find_minima(request, every, result.trace, answer=result.x if stationary else None, converged=converged)
     reached = bool(minima) and np.array_equal(minima[0].x, result.x)
     tried = count_combinations(request.variables, every)
-    return minima, describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+    evidence = describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+    if minima and not reached:
+        minima = (Minimum(result.x.copy(), result.fun, 0), *minima)
+    return minima, evidence
 
 
 def _list_signs(request: Request, result: Result) -> list[str]:

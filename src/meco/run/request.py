@@ -146,7 +146,10 @@ class Request:
         """Standard deviations [1 + C] as the user gave them; None where there are none, or no constraints known yet."""
         if self.noise is None or isinstance(self.noise, bool) or log.constraints is None:
             return None
-        return resolve_noise_by_name(self.noise, log.constraint_names(self.constraint_names))
+        shown, own = log.constraint_names(self.constraint_names), (*log.constraints.g_names, *log.constraints.h_names)
+        exact = {row.name for row in self.linear_rows}  # linear and cheap constraints have no noise
+        exact |= set() if self.cheap is None else set(self.cheap.values.names)
+        return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
     def check_names(self, log: EvaluationLog) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
@@ -311,9 +314,9 @@ def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) 
 def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations | None) -> Noise | None:
     """Noise in one of its forms, refused where it does not fit the names, or the number of known values."""
     found = read_noise(noise)
-    if allowed.names and isinstance(found, (dict, list)):
-        resolve_noise_by_name(found, allowed.names)
-    if known is not None and isinstance(found, list) and len(found) != 1 + known.g.shape[1] + known.h.shape[1]:
+    if allowed.names and (isinstance(found, dict) or (isinstance(found, list) and len(found) > 1 + len(allowed.names))):
+        resolve_noise_by_name(found, allowed.names)  # a list may leave out exact constraints, which are not known yet
+    if known is not None and isinstance(found, list) and len(found) > 1 + known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
             f"noise has {len(found)} values, but evaluated has f, {known.g.shape[1]} inequalities and "
             f"{known.h.shape[1]} equalities"

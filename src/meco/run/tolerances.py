@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,19 +70,27 @@ def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -
             raise UnknownConstraint(f"constraint (in tolerances: {keyword})", name, names)
 
 
-def resolve_noise_by_name(noise: float | list[float] | dict[str, float], names: Sequence[str]) -> np.ndarray:
+def resolve_noise_by_name(
+    noise: float | list[float] | dict[str, float], names: Sequence[str], exact: Collection[str] = ()
+) -> np.ndarray:
     """Standard deviations of f and of constraints of these names [1 + C]: one for all, in order, or by name.
 
-    InvalidInput where their number differs, UnknownConstraint for a name that is none.
+    Exact constraints have 0, unless a dict names them, and a list may leave them out. InvalidInput where their number
+    differs, UnknownConstraint for a name that is none.
     """
     if isinstance(noise, dict):
         for name in noise:
             if name != "f" and name not in names:
                 raise UnknownConstraint('function (in noise: "f" or a constraint)', name, ("f", *names))
         return np.array([noise.get(name, 0.0) for name in ("f", *names)])
-    if isinstance(noise, list) and len(noise) != 1 + len(names):
-        raise InvalidInput(f"noise has {len(noise)} values, but there are {1 + len(names)}: f, {', '.join(names)}")
-    return np.array(noise) if isinstance(noise, list) else np.full(1 + len(names), noise)
+    noisy = [name for name in names if name not in exact]
+    if isinstance(noise, list) and len(noise) == 1 + len(names):
+        return np.array(noise)
+    if isinstance(noise, list) and len(noise) != 1 + len(noisy):
+        raise InvalidInput(f"noise has {len(noise)} values, but there are {1 + len(noisy)}: f, {', '.join(noisy)}")
+    found = np.zeros(1 + len(names))
+    found[[True, *(name not in exact for name in names)]] = noise
+    return found
 
 
 class UnknownConstraint(UnknownName, InvalidInput):

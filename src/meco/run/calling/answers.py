@@ -41,6 +41,7 @@ class Fault(IntEnum):
     MISMATCH = 5
     WORKER_LOST = 6
     TOLD = 7
+    NOT_CALLED = 8  # never in a log: no evaluation was made
 
 
 FAULT_MESSAGES = {
@@ -51,6 +52,7 @@ FAULT_MESSAGES = {
     Fault.MISMATCH: "gave another number of constraints",
     Fault.WORKER_LOST: "lost the worker process",
     Fault.TOLD: "told as failed",
+    Fault.NOT_CALLED: "could not be made",
 }
 
 
@@ -58,6 +60,10 @@ class EvaluationFailed(MecoError, RuntimeError):
     """A call of the user's function failed and on_error is "raise"; result holds what was found before."""
 
     result: Any = None
+
+
+class CallNotMade(RuntimeError):
+    """A call could not be made, for a reason on our side: the point was not evaluated."""
 
 
 class Cause:
@@ -100,7 +106,9 @@ def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) ->
 
 
 def make_raised_answer(error: BaseException) -> Answer:
-    """The answer of a call that raised, with the line that did."""
+    """The answer of a call that raised, with the line that did, or that could not be made."""
+    if isinstance(error, CallNotMade):
+        return make_failed_answer(Fault.NOT_CALLED, str(error))
     answer = make_failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
     return answer._replace(where=_describe_line(error.__traceback__), mistake=_classify_mistake(error))
 

@@ -20,6 +20,7 @@ from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend,
 from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool
 
 GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
+LOST_CONNECTION = ("CancelledError", "ClosedClientError", "CommClosedError")  # classes of executors of several machines
 
 
 def choose_backend(workers: Workers, call: Call, max_points: int | None = None) -> Backend:
@@ -146,7 +147,9 @@ class ExecutorBackend:
         """The future of a job; StopRun where the executor takes no more, InvalidInput where fun cannot be sent."""
         try:
             return self.executor.submit(self.call, *job)
-        except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
+        except Exception as error:  # broken, or shut down
+            if not (isinstance(error, (BrokenExecutor, RuntimeError)) or _lost_workers(error)):
+                raise
             raise StopRun("workers", f"the executor takes no more work: {_without_full_stop(error)}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:  # Dask pickles here
             raise self._refuse_function(error) from error
@@ -168,7 +171,9 @@ class ExecutorBackend:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise self._refuse_function(error) from error
         except (Exception, CancelledError) as error:
-            return _make_lost_answers(job, f"{type(error).__name__}: {error}")
+            if _lost_workers(error):
+                raise StopRun("workers", f"the executor lost its workers: {_name_error(error)}") from error
+            return _make_lost_answers(job, _name_error(error))
 
     def _refuse_function(self, error: BaseException) -> InvalidInput:
         """The error for a function that the executor cannot pickle."""
@@ -179,6 +184,17 @@ class ExecutorBackend:
 
     def close(self) -> None:
         """Nothing to end: the workers stay their owner's."""
+
+
+def _lost_workers(error: BaseException) -> bool:
+    """Whether an error of a future says that workers or the connection to them are gone: that is no failed design."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, (CancelledError, OSError)) or not names.isdisjoint(LOST_CONNECTION)
+
+
+def _name_error(error: BaseException) -> str:
+    """An error in words, with its kind."""
+    return f"{type(error).__name__}: {_without_full_stop(error)}"
 
 
 def _without_full_stop(error: BaseException) -> str:

@@ -337,7 +337,11 @@ class Caller:
         """End a run whose first calls show a mistake in fun: it is no bad design that fails.
 
         One way to fail is one error from one line, or anything that cannot be read. Some mistakes one call shows.
+        StopRun where a call could not be made.
         """
+        if answers[0].fault is Fault.NOT_CALLED:
+            detail = f"a call could not be made ({answers[0].reason}); a resumed run asks for its point again"
+            raise StopRun("workers", detail)
         if self.on_error is not None:
             return
         self._check_mistakes(answers)

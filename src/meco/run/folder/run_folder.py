@@ -83,7 +83,7 @@ class RunFolder:
         """
         path = _resolve_folder(checkpoint.folder)
         if path.exists() and not path.is_dir():
-            raise InvalidInput(f"checkpoint must be a folder, and {path} is a file")
+            raise InvalidInput(f"checkpoint must be a folder, but {path} is a file")
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
             if read_run_json(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
@@ -118,7 +118,9 @@ class RunFolder:
             else:
                 _check_same_inputs(path, run_json, inputs)
             folder = cls(path, run_json, lock, checkpoint.fsync)
-            if inputs["budget"] > run_json["inputs"]["budget"]:
+            if _is_of_other_version(run_json):
+                folder._continue_other_version(inputs["budget"])
+            elif inputs["budget"] > run_json["inputs"]["budget"]:
                 folder._extend_budget(inputs["budget"])
             return folder
         except BaseException:
@@ -156,6 +158,19 @@ class RunFolder:
                     (self.path / name).unlink(missing_ok=True)
             self.run_json["inputs"]["budget"] = budget
             self.run_json["extended_at"] = told
+            write_run_json(self.path, self.run_json, fsync=self.fsync)
+
+    def _continue_other_version(self, budget: int) -> None:
+        """Let a run of another version go on: a new search begins that knows every recorded answer."""
+        self.notes.append(
+            f"the run was begun by meco {self.run_json['versions']['meco']}: a search of meco {meco.__version__} "
+            f"went on from its {len(self.recorded)} evaluations"
+        )
+        with self._guard_writing():
+            for name in ("state.bin", "extended.bin"):
+                (self.path / name).unlink(missing_ok=True)
+            self.run_json["inputs"]["budget"] = budget
+            self.run_json |= {"versions": library_versions(), "extended_at": len(self.recorded)}
             write_run_json(self.path, self.run_json, fsync=self.fsync)
 
     @property
@@ -358,14 +373,13 @@ def _resolve_folder(given: Any) -> Path:
         raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
 
 
+def _is_of_other_version(run_json: dict[str, Any]) -> bool:
+    """Whether a run was made by a version that cannot be continued bit for bit."""
+    return run_json["versions"]["meco"].split(".")[:2] != meco.__version__.split(".")[:2]
+
+
 def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, Any]) -> None:
     """InvalidInput, with what can be done, for a folder that this run cannot continue bit for bit."""
-    made = recorded["versions"]["meco"]
-    if made.split(".")[:2] != meco.__version__.split(".")[:2]:
-        said = f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for bit: "
-        raise InvalidInput(f"{said}start a new run with evaluated=<that folder>").on_command_line(
-            f"{said}start a new run with --evaluated {shlex.quote(str(path))}"
-        )
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
         if before != now and not (key == "budget" and now > before):

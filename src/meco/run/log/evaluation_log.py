@@ -296,7 +296,7 @@ class EvaluationLog:
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
         assert self.constraints is not None
-        if not sized and (widened := _fill_gaps(entry, self.constraints)) is not None:
+        if not sized and (widened := fill_gaps(entry, self.constraints)) is not None:
             return widened, reason
         if not sized:
             p, q = self.constraints.counts
@@ -340,7 +340,8 @@ class EvaluationLog:
     def good_points(self) -> PriorEvaluations:
         """Every usable answer as points that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
-        return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
+        dim = next((entry.x.size for entry in self.entries.values()), 0)
+        return PriorEvaluations(np.array([self.entries[n].x for n in good]).reshape(-1, dim), *self.values(good))
 
     def constraint_names(self, preferred: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first: the preferred ones where these are as many as there are."""
@@ -400,7 +401,7 @@ def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
     log.check_constraints()
 
 
-def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
+def fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     """A partial answer, some of whose names are missing, with nan for them; None where it is no such answer."""
     named = all(entry.g_names) and all(entry.h_names) and all(agreed.g_names) and all(agreed.h_names)
     told = set(entry.g_names) <= set(agreed.g_names) and set(entry.h_names) <= set(agreed.h_names)
