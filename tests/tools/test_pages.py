@@ -224,24 +224,6 @@ def test_a_judgement_with_an_unknown_line_is_an_error(tmp_path, monkeypatch):
         steering.read_judgement()
 
 
-def test_profiles_have_a_sign_where_a_test_tells_them_apart_and_a_mean_where_they_ran_everywhere(folder):
-    for suite in ("steering-10d", "steering-30d"):
-        rank_file(folder, suite, MeCO_TR=2.0, TR=1.0)
-    pairs_file(folder, "steering-10d-pairs-meco-tr", "TR", 0.04)
-    pairs_file(folder, "steering-30d-pairs-meco-tr", "TR", 0.06)
-    told = BLOCKS["profiles"]("steering-10d", "steering-30d")
-    assert "| TR (default) | **1.00** \\*+ | **1.00** | **1.00** |" in told
-    rank_file(folder, "steering-30d", MeCO_TR=1.0)
-    rows = BLOCKS["profiles"]("steering-10d", "steering-30d").splitlines()[2:4]
-    assert rows == ["| MeCO-TR | 2.00 | **1.00** | **1.50** |", "| TR (default) | **1.00** \\*+ | – | – |"]
-
-
-def test_a_profile_without_a_test_is_an_error(folder):
-    rank_file(folder, "steering-10d", MeCO_TR=2.0, TR=1.0)
-    with pytest.raises(ValueError, match="no test of MeCO-TR against TR"):
-        BLOCKS["profiles"]("steering-10d")
-
-
 PRINTED = """
 tank: D = 4, 5 inequalities, 0 equalities, 0 integers, 200 evaluations, best 936.4664
   solver       feasible   median gap    worst gap   s/run   f of each seed

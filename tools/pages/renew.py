@@ -30,7 +30,6 @@ BLOCKS: dict[str, Callable[..., str]] = {
     "table": results.full_table,
     "protocol": results.run_counts_text,
     "policy": steering.policy_table,
-    "profiles": steering.profiles_table,
     "learned": steering.learned_text,
     "methods": methods.methods_table,
     "units": methods.units_text,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
-from statistics import fmean
 
-from meco.bench.report.names import STEERED, SUITES, shown_name
+from meco.bench.report.names import STEERED
 from meco.methods import DEFAULT
-from tools.pages.standings import FIRST, SURE, Standing, headline_standings, read_standing
-from tools.pages.tables import KEPT, bold_if, join_words, markdown_table, parse_number, read_table
+from tools.pages.standings import FIRST, headline_standings
+from tools.pages.tables import KEPT, join_words, markdown_table
 
 CONSTANT = "default"  # what the judgement calls the default
 AHEAD = re.compile(r"(\S+)  (.+?)  +\S+ ahead by (\S+) \+- (\S+)  effect (\S+)  p (\S+) ")
@@ -123,44 +121,3 @@ def describe_judged(name: str) -> str:
         return f"{seen.quantile:.3f}"
     rival = seen.rivals[seen.profiles[0] if name == "best" else name]
     return f"{rival.quantile:.3f} ({_format_lead(rival)})"
-
-
-def profiles_table(*experiments: str) -> str:
-    """Average ranks, feasibility first, of the policy and of each profile on the suites, and their mean; best first.
-
-    A star and a sign where a signed-rank test over problems, corrected by Holm, tells a profile from the policy. Those
-    that did not run everywhere have no mean, and stand last.
-    """
-    seen = [s for e in experiments if (s := read_standing(e)) is not None]
-    everyone = list(dict.fromkeys(m for s in seen for m in s.methods))
-    mean = {m: fmean(s.rank(m, FIRST) for s in seen) for m in everyone if all(m in s.table for s in seen)}
-    best = min(mean.values())
-    rows = [
-        [
-            _name_contender(m),
-            *(_format_rank(s, m) if m in s.table else "–" for s in seen),
-            bold_if(f"{mean[m]:.2f}", mean[m] == best) if m in mean else "–",
-        ]
-        for m in sorted(everyone, key=lambda m: mean.get(m, inf))
-    ]
-    titles = (SUITES[SUITE_OF[s.suite]].replace(", ", ",<br>") for s in seen)
-    table = markdown_table(["average rank,<br>feasibility first", *titles, "mean"], rows)
-    return f"{table}\n\n\\*+ surely ahead of {STEERED}, \\*− surely behind it; – not run."
-
-
-def _name_contender(label: str) -> str:
-    """What a page calls a contender of these experiments."""
-    return f"`{label.removeprefix('profile ')}`" if label.startswith("profile ") else shown_name(label)
-
-
-def _format_rank(s: Standing, label: str) -> str:
-    """An average rank, bold where it is the best, with a star and a sign where it is surely not that of the policy."""
-    rank = bold_if(f"{s.rank(label, FIRST):.2f}", s.place(label, FIRST) == 1)
-    if label == STEERED:
-        return rank
-    row = (read_table(f"{s.suite}-pairs-meco-tr") or {}).get(label)
-    if row is None:
-        raise ValueError(f"results/tables/{s.suite}-pairs-meco-tr.csv has no test of {STEERED} against {label}")
-    if parse_number(row["p (Holm), feasibility first"]) >= SURE:
-        return rank
-    return f"{rank} \\*{'+' if s.rank(label, FIRST) < s.rank(STEERED, FIRST) else '−'}"
