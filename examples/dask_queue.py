@@ -4,6 +4,7 @@ On a cluster replace LocalCluster by dask_jobqueue.SLURMCluster(queue="...", cor
 and cluster.scale(jobs=16): each evaluation then runs inside a job of the queue, and minimize() does not notice.
 """
 
+import dask
 from dask.distributed import Client, LocalCluster
 
 import meco
@@ -14,6 +15,7 @@ def simulate(x):
 
 
 if __name__ == "__main__":
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})  # a design that kills its worker is not called again
     local = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
     with local as cluster, Client(cluster) as client:
         result = meco.minimize(simulate, [(-5, 5)] * 3, budget=200, workers=client.get_executor(), seed=1)
