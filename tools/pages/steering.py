@@ -14,12 +14,6 @@ from tools.pages.tables import KEPT, join_words, markdown_table
 CONSTANT = "default"  # what the judgement calls the default
 AHEAD = re.compile(r"(\S+)  (.+?)  +\S+ ahead by (\S+) \+- (\S+)  effect (\S+)  p (\S+) ")
 ITSELF = re.compile(r"(\S+)  (\S+) *")
-SUITE_OF = {  # experiment -> the suite whose problems it has
-    "steering-10d": "cec2017-10d",
-    "steering-30d": "cec2017-30d",
-    "steering-uav": "uav",
-    "steering-families": "families",
-}
 
 
 @dataclass(frozen=True)
