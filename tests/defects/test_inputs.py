@@ -71,7 +71,7 @@ def test_a_misspelt_stop_condition_is_refused_with_the_nearest_name():
 
 def test_a_checkpoint_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("kept")
-    with pytest.raises(InvalidInput, match=r"checkpoint must be a folder, and .*notes\.txt is a file"):
+    with pytest.raises(InvalidInput, match=r"checkpoint must be a folder, but .*notes\.txt is a file"):
         minimize(flat, [(0, 1)], budget=3, checkpoint=tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "kept"
 

@@ -12,7 +12,7 @@ BOX = [(-4.0, 4.0)] * 2
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("method", ["TR"])
 @pytest.mark.parametrize("noise", [True, 0.1])
 def test_tiny_budgets_with_noise_run_to_their_end(method, noise):
     for dim, budget, batch in itertools.product((1, 2), (1, 2, 3, 5), (None, 1, 2)):
