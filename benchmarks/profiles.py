@@ -17,6 +17,7 @@ from pathlib import Path
 import s2mpj
 from meco.bench.plan.comparison import make_comparison
 from meco.methods import DEFAULT
+from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = (DEFAULT, "COBYQA", "CMA-ES-native", "MA-ES", "SciPy-DE", "ISRES")
@@ -24,8 +25,8 @@ TABLES = ("ranks", "data-profile", "performance-profile", "ert", "u-score")
 
 
 def open_names(least: int, most: int) -> list[str]:
-    """The open problems of so many variables, as `meco bench --problem` takes them."""
-    rows = s2mpj.read_problem_table()
+    """The open problems of so many variables without the reserve, as `meco bench --problem` takes them."""
+    rows = without_reserve("cutest", s2mpj.read_problem_table())
     small = [name for name in rows if least <= s2mpj.make_problem(s2mpj.PREFIX + name).dim <= most]
     return [f"{s2mpj.__file__}:{name}" for name in small]
 

@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from meco.bench.report.campaign_report import write_campaign_report  # noqa: E402
+from meco.report.page import write_campaign_report  # noqa: E402
 from tools import gallery  # noqa: E402
 from tools.notebook import make_notebook  # noqa: E402
 

@@ -15,7 +15,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.adapters.scipy import scipy_method as scipy_method
     from meco.api import minimize as minimize
     from meco.batch_solve import solve as solve
-    from meco.bench.report.run_page import write_report as write_report
     from meco.core.evaluation import Evaluation as Evaluation
     from meco.core.evaluator import Evaluator as Evaluator
     from meco.core.problem import Problem as Problem
@@ -28,6 +27,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.options import Stop as Stop
     from meco.options import Tolerances as Tolerances
     from meco.options import Workers as Workers
+    from meco.plot.run_page import write_report as write_report
     from meco.policies.store import load_policy as load_policy
     from meco.problems.suite import get_problem as get_problem
     from meco.problems.suite import get_suite as get_suite
@@ -66,7 +66,7 @@ _HOMES = {
     "METHODS": "methods",
     "MethodRecord": "method_record",
     "load_policy": "policies.store",
-    "write_report": "bench.report.run_page",
+    "write_report": "plot.run_page",
     "scipy_method": "adapters.scipy",
 }
 
@@ -79,8 +79,17 @@ if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name 
     def __getattr__(name: str) -> _typing.Any:
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
+            _check_numpy()
             return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
         raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
+
+    def _check_numpy() -> None:
+        """ImportError where NumPy is older than this package needs."""
+        found = _import_module("numpy").__version__
+        if tuple(map(int, found.split(".")[:2])) < (2, 1):
+            raise ImportError(
+                f"meco needs NumPy 2.1 or newer, and NumPy {found} is installed: pip install 'numpy>=2.1'"
+            )
 
     def _hint_at_name(name: str) -> str:
         """What to say of a name that the package does not have: what does its work, the nearest name, or nothing."""

@@ -13,7 +13,7 @@ from meco.errors import InvalidInput, warn_user
 from meco.evaluations import Evaluations
 from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
+from meco.options import Checkpoint, Method, OnError, Stop, StopName, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, SerialBackend, Stopping
@@ -42,8 +42,8 @@ def minimize(
     seed: Any = None,
     tolerances: float | dict[str, float] | Tolerances | None = None,
     workers: Any = 1,
-    stop: str | float | Stop | None = None,
-    on_error: str | None = None,
+    stop: StopName | float | Stop | None = None,
+    on_error: OnError | None = None,
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: Any = None,
@@ -78,7 +78,8 @@ def minimize(
         stop: "feasible" (at the first feasible point), "converged" (where the search would start again from
             elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
-            ten first calls that raise one error from one line end the run with that error.
+            mistakes end the run: a name that is not defined, a key or index raised three times before any success,
+            ten first calls that raise one error from one line, max(20, 3 D + 1) failures before the first success.
         callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Constraints that may be called as often as one likes before an expensive call: as constraints takes them,

@@ -109,8 +109,19 @@ def _run_command(arguments: list[str]) -> int:
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
             _import_command(name).configure(command)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        _refuse_arguments(commands.choices[args.command], unknown)
     return _import_command(args.command).run(args) or 0
+
+
+def _refuse_arguments(command: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
+    """End the process because a command lacks these arguments; an option is answered with the nearest one."""
+    name = unknown[0].partition("=")[0]
+    if not name.startswith("--"):
+        command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options = [option for option in command._option_string_actions if option.startswith("--")]
+    command.error(str(UnknownName("option", name, options)))
 
 
 def _explain_error(error: Exception) -> tuple[int, str]:

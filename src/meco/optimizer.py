@@ -22,6 +22,7 @@ from meco.run.calling.blas_threads import one_thread
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
 from meco.run.generation_search import GenerationSearch
+from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.make_result import list_many_constraints, make_result
@@ -94,7 +95,8 @@ class Optimizer:
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too, with cheap ones "
                 f"last of either kind; got {n_ineq}, {n_eq}"
             )
-        self.log = EvaluationLog(self.request.budget)
+        equalities = EqualityDefaults(known, by_arrival=pool.asynchronous)
+        self.log = EvaluationLog(self.request.budget, equalities=equalities)
         self.log.declare_constraints(*counts, *_name_constraints(self.request, told))
         self.request.check_names(self.log)
         self._told_counts = told  # without the cheap ones, which are added here
@@ -264,6 +266,8 @@ class Optimizer:
         state |= {"open_x": self.pending, "open_number": np.array(sorted(self._outstanding), dtype=np.int64)}
         if self.request.known is not None:
             state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
+        if self.log.equalities.fixed is not None:
+            state["default_eq"] = self.log.equalities.fixed
         memory, covered, nit = self._search.saved
         record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
@@ -300,6 +304,7 @@ class Optimizer:
                 cheap=cheap,
                 noise=inputs.get("noise"),
             )
+            search._restore_equalities(state)
             if search.asynchronous:
                 search._resume_asynchronous(told, outstanding)
             else:
@@ -307,6 +312,15 @@ class Optimizer:
         except (MecoError, TypeError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
         return search
+
+    def _restore_equalities(self, state: Mapping[str, Any]) -> None:
+        """Take over the default tolerances of equalities that the state holds; DamagedFile where they do not fit."""
+        if "default_eq" not in state:
+            return
+        fixed = np.array(state["default_eq"], dtype=np.float64)
+        if fixed.shape != (self.log.counts[1],) or not (np.isfinite(fixed) & (fixed >= 0.0)).all():
+            raise DamagedFile("default_eq does not fit the equalities")
+        self.log.equalities.fixed = fixed
 
     def _resume_asynchronous(self, told: ToldPoints, outstanding: ToldPoints) -> None:
         """Learn from every answer in the order in which it was told, and count what is outstanding as proposed."""
@@ -372,7 +386,7 @@ class Optimizer:
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
         if state is None or state.fingerprint != fingerprint_inputs(self.request.describe_inputs()):
             return 0
-        log, count = EvaluationLog(self.request.budget), state.covered
+        log, count = EvaluationLog(self.request.budget, equalities=self.log.equalities), state.covered
         if not np.array_equal(told.number[:count], np.arange(count)):
             return 0
         log.declare_constraints(*self.log.counts)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from meco.evaluations import Evaluations
-    from meco.figures.figure import Figure
     from meco.variables import Variables
 
 READABLE = (  # as result["fun"], in this order
@@ -91,7 +90,7 @@ class LimitPrices(tuple[LimitPrice, ...]):
             )
             for limit in limits
         ]
-        return "\n".join(["what f would fall by if a limit were eased:", *rows])
+        return "\n".join(["what f would fall by if a limit were eased, to first order:", *rows])
 
 
 class Minimum(NamedTuple):
@@ -141,6 +140,7 @@ class RunFacts:
     starts: int = 1  # how often the search began, where the method begins again by itself
     evidence: str = ""  # in a sentence: how many separate starts there were, and how alike their ends are
     versions: Mapping[str, str] = field(default_factory=dict)
+    constraint_names: tuple[str, ...] = ()  # as the function has them, "" where it gives none
     notes: tuple[str, ...] = ()
 
 
@@ -180,9 +180,9 @@ class Result(Mapping[str, Any]):
         constraints: Name -> value, violation and tolerance of each constraint at x.
         limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
             percent more would bring, or why that cannot be told. Empty while the run goes on.
-        minima: The best distinct points at which finished starts of the search ended, best first: x, f and how many
-            of the starts ended there, within 1 % of the range of each variable. A start was finished where the search
-            began again or converged. Empty while the run goes on, and where none was.
+        minima: The answer, then the other distinct points at which finished starts of the search ended, best first: x,
+            f and how many of the starts ended there, within 1 % of the range of each variable. A start was finished
+            where the search began again or converged. Empty while the run goes on, and where none was.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.
@@ -283,17 +283,19 @@ class Result(Mapping[str, Any]):
         ]
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Convergence, each constraint and what the method did as a figure; saved where a path is given.
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Best f, violation, each constraint and the trust-region radius as a matplotlib figure.
 
-        InvalidInput for results of solve(), which keep no evaluations.
+        Saved as .svg, .png or .pdf where a path is given. InvalidInput for results of solve(), which keep no
+        evaluations.
         """
-        from meco.figures.run_figure import make_run_figure
+        from meco.plot.run import plot_run
+        from meco.plot.style import save
 
         self._require_evaluations()
-        figure = make_run_figure(self)
+        figure = plot_run(self)
         if path is not None:
-            figure.save(path)
+            save(figure, path)
         return figure
 
     def report(self, path: str | Path, title: str = "", author: str = "", notes: str = "") -> Path:
@@ -302,10 +304,22 @@ class Result(Mapping[str, Any]):
         It says what the answer is, how sure it is and what limits it, then how the search went. Gives its path; a
         file that is there is replaced.
         """
-        from meco.bench.report.run_page import write_report
+        from meco.plot.run_page import write_report
 
         self._require_evaluations()
         return write_report(self, path, title, author, notes)
+
+    def _repr_html_(self) -> str:
+        """The printed result as HTML, for notebooks."""
+        from html import escape
+
+        rows = (line.partition(": ") for line in str(self).splitlines())
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name.strip())}</th>"
+            f"<td style='text-align:left;white-space:pre-wrap'>{escape(text or name)}</td></tr>"
+            for name, _, text in rows
+        )
+        return f"<table>{cells}</table>"
 
     def _require_evaluations(self) -> None:
         """InvalidInput for a result of solve(), which has no evaluations: any column says so."""
@@ -313,13 +327,13 @@ class Result(Mapping[str, Any]):
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, over what is there, or returned as text."""
-        from pathlib import Path
-
+        from meco.files.atomic import open_output
         from meco.run.csv_table import format_csv
 
         if path is None:
             return format_csv(self)
-        Path(path).write_text(format_csv(self), encoding="utf-8")
+        with open_output(path) as file:
+            file.write(format_csv(self))
         return None
 
     def to_frame(self) -> Any:
@@ -344,7 +358,11 @@ class Result(Mapping[str, Any]):
         if self.run.variables is not None:  # names and units of x, in its order
             labels, each_variable = self.run.variables.labels(), self.run.variables.each
             found["variables"] = [{"name": n, "unit": v.unit} for n, v in zip(labels, each_variable)]
-        facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
+        facts = {
+            key: value
+            for key, value in vars(self.run).items()
+            if key not in ("variables", "tolerances", "constraint_names")
+        }
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()} | records
 
 
@@ -423,6 +441,6 @@ def _format_value(value: Any, indent: int) -> str:
     Lines after the first are indented by so many spaces; a violated constraint says by how much.
     """
     if isinstance(value, Mapping):
-        rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
+        rows = [f"{name}: {found.value + 0.0:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)
     return str(value)

@@ -17,6 +17,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from meco.adapters.gymnasium import ENVIRONMENTS, MecoEnv, MecoVectorEnv  # noqa: E402
 from meco.errors import InvalidInput  # noqa: E402
 from meco.learn import Episode  # noqa: E402
+from meco.problems.suite import get_problem  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_sb3_dqn.py"
 SMALL = {"problems": ("C01", "C07", "C20"), "dim": 10, "budget": 250}
@@ -181,3 +182,31 @@ def test_the_example_trains_a_stable_baselines_agent(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE)])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
     assert "mean return" in capsys.readouterr().out
+
+
+def value_at_the_origin(problem):
+    return problem.raw(np.zeros(10))[0].item()
+
+
+def test_random_instances_differ_between_episodes_and_repeat_with_a_seed():
+    drawn = []
+    for _ in range(2):
+        environment = gymnasium.make("MeCO-v0", problems="C01", instance="random", budget=250).unwrapped
+        for seed in (1, None):
+            environment.reset(seed=seed)
+            drawn.append(value_at_the_origin(environment.episode.problem[0]))
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+def test_random_instances_run_in_lockstep():
+    many = MecoVectorEnv(num_envs=2, problems=("C01", "C07"), instance="random", budget=250)
+    many.reset(seed=1)
+    assert many.step(np.zeros(2, dtype=int))[0].shape[0] == 2
+
+
+def test_random_instances_leave_problems_without_instances_as_they_are():
+    given = get_problem("RC19")
+    environment = gymnasium.make("MeCO-v0", problems=given, instance="random", budget=250).unwrapped
+    environment.reset(seed=1)
+    assert environment.episode.problem[0] is given

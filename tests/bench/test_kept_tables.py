@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.report.campaign_report import write_tables
 from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.report.page import write_tables
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -298,7 +298,7 @@ def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
 def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setattr(policy_store, "REPOSITORY", tmp_path / "nowhere")
     assert policy_names() == ["meco-10d"]
-    with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
+    with pytest.raises(MissingData, match="set MECO_POLICIES to that file"):
         load_policy("meco-loo50-C01")
     save_policy(tmp_path / "mine.safetensors", NETWORK)
     monkeypatch.setenv("MECO_POLICIES", str(tmp_path))

@@ -42,7 +42,7 @@ def test_points_hold_places_and_names_go_both_ways():
     np.testing.assert_array_equal(x, [2.0, 3.0, 0.5, 2.0])
     assert variables.as_dict(x) == point
     assert variables.as_dict(np.array([x, x]))["metal"].tolist() == ["oak", "oak"]
-    with pytest.raises(UnknownCategory, match="no category named 'oaks'; did you mean 'oak'"):
+    with pytest.raises(UnknownCategory, match="no category of variable 'metal' named 'oaks'; did you mean 'oak'"):
         variables.as_array(point | {"metal": "oaks"})
 
 

@@ -279,7 +279,7 @@ def test_one_percent_is_told_of_linear_and_of_cheap_constraints():
 def test_prices_are_printed_a_line_each_for_those_that_hold_f_back():
     result = meco.minimize(linear_program, [(0, 10)] * 2, budget=50, seed=1)
     assert str(result.limits).splitlines() == [
-        "what f would fall by if a limit were eased:",
+        "what f would fall by if a limit were eased, to first order:",
         "  a  2 for each unit",
         "  c  1 for each unit",
     ]

@@ -41,7 +41,8 @@ def _list_problems(given: Problem | str | Sequence[Problem | str]) -> Sequence[P
 class RelaxationProcess:
     """MeCO: how far the comparison rule is relaxed, decided in every generation.
 
-    f~* of the reward is the best that an environment's own episodes have reached.
+    f~* of the reward is the best that an environment's own episodes have reached. instance="random" gives problems of
+    CEC2017 another shift and rotation in every episode.
     """
 
     features = FEATURES["population-10"]
@@ -59,9 +60,9 @@ class RelaxationProcess:
         decoder: str = "geometric",
     ) -> None:
         """A reference objective for each environment, by its index."""
-        self.problems = [
-            p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in _list_problems(problems)
-        ]
+        self._random_instances = instance == "random"
+        kept = "paper" if self._random_instances else instance
+        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, kept) for p in _list_problems(problems)]
         self.references = [ReferenceObjective() for _ in range(environments)]
         self._settings: dict[str, Any] = {
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
@@ -91,6 +92,8 @@ class RelaxationProcess:
     def open_episode(self, choices: Sequence[RunChoice]) -> Episode:
         """An episode of SHADE whose references are what each environment has reached so far."""
         problems, seeds = zip(*choices)
+        if self._random_instances:
+            problems = tuple(_draw_instance(problem, seed) for problem, seed in choices)
         known = [reference.look_up([problem.name])[0] for reference, problem in zip(self.references, problems)]
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
@@ -126,3 +129,8 @@ class RelaxationProcess:
             "nu_bar": np.array(episode.population_summary.nu_bar),
             "score": np.array(episode.score),
         }
+
+
+def _draw_instance(problem: Problem, seed: int) -> Problem:
+    """The instance of a CEC2017 problem that the seed of a run draws; other problems as they are."""
+    return get_problem(problem.name, problem.dim, seed % 2**31) if problem.name in CEC_NAMES else problem

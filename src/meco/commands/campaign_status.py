@@ -11,11 +11,11 @@ import numpy as np
 
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.run import Run
-from meco.bench.report import stats
-from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
+from meco.report import stats
+from meco.report.frame import read_runs
 
 TOLD_FAILURES = 5  # failures told in words
 
@@ -64,10 +64,8 @@ def _seconds_since_result(folder: Path) -> float | None:
 
 def _describe_experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
     """Each contender at each problem, for JSON: runs made, and how they stand where all have begun."""
-    found = RunArrays.from_store(results, experiment, dim)
     cases = list(dict.fromkeys(experiment.cases(dim)))
-    place = {label: m for m, label in enumerate(found.labels)}
-    rank = _mean_ranks(found)
+    rank = _mean_ranks(results, experiment, dim)
     rows = []
     for contender in experiment.contenders:
         runs = [experiment.runs_of(contender, case) for case in cases]
@@ -77,7 +75,7 @@ def _describe_experiment(results: StoreContents, experiment: Experiment, dim: in
             "failed": sum(run in results.failures for case in runs for run in case),
             "feasible": sum(r.feasible for r in kept) / len(kept) if kept else None,
             "seconds": sum(r.seconds for r in kept) / len(kept) if kept else None,
-            "rank": rank.get(place.get(contender.label, -1)),
+            "rank": rank.get(contender.label),
             "cells": [sum(run in results.runs for run in case) / max(1, len(case)) for case in runs],
         })  # fmt: skip
     return {
@@ -86,13 +84,10 @@ def _describe_experiment(results: StoreContents, experiment: Experiment, dim: in
     }  # fmt: skip
 
 
-def _mean_ranks(found: RunArrays) -> dict[int, float]:
-    """Mean rank of each contender by its number, feasibility first, over the problems that all have begun; or {}."""
-    if not found.records:
+def _mean_ranks(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, float]:
+    """Mean rank of each method, feasibility first, over the problems that all methods have begun; {} without any."""
+    runs = read_runs(results, experiment, dim)
+    if runs is None:
         return {}
-    begun = np.flatnonzero(found.exists.any(axis=2).all(axis=0))
-    if not begun.size:
-        return {}
-    cells = found.feasibility_cells()
-    ranks = [stats.feasibility_ranks([row[j] for row in cells]) for j in begun]
-    return dict(enumerate(np.mean(ranks, axis=0).round(2).tolist()))
+    ranks = stats.rank_cells(stats.summarize_feasibility(runs.table)).dropna()
+    return dict(ranks.mean().round(2)) if len(ranks) else {}

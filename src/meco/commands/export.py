@@ -7,10 +7,12 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 
+from meco.files.atomic import open_output
+from meco.run.csv_table import csv_cell
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.request import variables_from_inputs
@@ -37,17 +39,17 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         write(sys.stdout, log, run_json["inputs"])
     else:
-        with open(args.output, "w", encoding="utf-8", newline="") as file:
+        with open_output(args.output) as file:
             write(file, log, run_json["inputs"])
     return 0
 
 
-def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
+def _write_csv(file: IO[str], log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """Write a head, and a row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers to the last bit."""
     writer = csv.writer(file, lineterminator="\n")
     names = log.constraint_names(inputs["tolerances"]["names"])
     variables = variables_from_inputs(inputs)
-    writer.writerow([*CALL_FIELDS, *variables.labels(), "f", *names])
+    writer.writerow([csv_cell(name) for name in (*CALL_FIELDS, *variables.labels(), "f", *names)])
     for head, e in _describe_calls(log, inputs):
         cells = [
             *(head[name] for name in CALL_FIELDS),
@@ -56,10 +58,10 @@ def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None
             *e.g.tolist(),
             *e.h.tolist(),
         ]
-        writer.writerow([_csv_cell(value) for value in cells])
+        writer.writerow([csv_cell(value) for value in cells])
 
 
-def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
+def _write_jsonl(file: IO[str], log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """Write a line of JSON for each evaluation: x, by name where the variables have names, and the constraints.
 
     What is not finite becomes null.
@@ -95,8 +97,3 @@ def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tupl
 def _finite_or_none(value: float) -> float | None:
     """The number, or null of JSON for what it cannot say."""
     return value if abs(value) < float("inf") else None
-
-
-def _csv_cell(value: Any) -> Any:
-    """A value as the CSV has it: floats to the last bit, truth values as 0 and 1."""
-    return repr(value) if isinstance(value, float) else int(value) if isinstance(value, bool) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,15 +22,16 @@ def run(args: argparse.Namespace) -> int:
     """Merge and pack where asked, then write the report of a folder and print what it comes to; 0."""
     from pathlib import Path
 
-    from meco.bench.report.campaign_report import write_campaign_report
     from meco.bench.run.campaign_folder import PACKED_FILE
     from meco.bench.run.result_store import ResultStore, read_results, write_packed
     from meco.errors import InvalidInput
     from meco.files.names import escape_for_terminal
+    from meco.report.page import write_campaign_report
 
     if (Path(args.folder) / "run.json").is_file():
         raise InvalidInput(
-            f"{args.folder} is the folder of one run: `meco resume {args.folder} --report page.html` writes its page"
+            f"{args.folder} is the folder of one run: `meco resume {shlex.quote(args.folder)} --report page.html` "
+            "writes its page"
         )
     if args.merge:
         with ResultStore.open_campaign(args.folder) as store:

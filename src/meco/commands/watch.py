@@ -141,9 +141,9 @@ def make_follower(folder: Path) -> Follower:
         from meco.commands.run_status import read_run_status
 
         return Follower(folder, read_run_status)
-    from meco.bench.run.campaign_folder import PACKED_FILE, has_store
+    from meco.bench.run.campaign_folder import find_packed, has_store
 
-    if has_store(folder) or (folder / PACKED_FILE).exists():
+    if has_store(folder) or find_packed(folder) is not None:
         from meco.commands.campaign_status import read_campaign_status
 
         return Follower(folder, read_campaign_status)

@@ -242,7 +242,7 @@ def _identities(runs: int, size: int, factor: float) -> np.ndarray:
 
 def maybe_any(mask: Array) -> bool:
     """Whether the mask may hold somewhere: exact in NumPy, always True on a device, where asking would wait."""
-    return bool(np.count_nonzero(mask) > 0) if isinstance(mask, np.ndarray) else True
+    return bool(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else True
 
 
 def known_all(mask: Array) -> bool:

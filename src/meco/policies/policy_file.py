@@ -16,8 +16,9 @@ import numpy as np
 import meco
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
+from meco.files.archive import is_archived, read_file
 from meco.files.atomic import write_bytes
-from meco.files.safetensors import pack_tensors, read_tensors
+from meco.files.safetensors import LARGEST_TENSORS_BYTES, pack_tensors, parse_tensors
 from meco.gone import VERSION, find_advice
 from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
@@ -31,12 +32,12 @@ DEFAULT_METADATA = {"features": "population-10", "kind": "greedy", "q_output": "
 
 
 def read_policy(path: Path) -> Greedy:
-    """The policy in a file, with its metadata.
+    """The policy in a file, or in ARCHIVE.tar.xz/NAME, with its metadata.
 
     Raises DamagedFile for a damaged file, or one that was made for other features or controls, OSError without one. A
     file that did not change is read once.
     """
-    file = path.stat()
+    file = (path.parent if is_archived(path) else path).stat()
     found = _read_unchanged(path, file.st_size, file.st_mtime_ns)
     return replace(found, metadata=dict(found.metadata))
 
@@ -44,7 +45,7 @@ def read_policy(path: Path) -> Greedy:
 @lru_cache(maxsize=16)
 def _read_unchanged(path: Path, size: int, changed_ns: int) -> Greedy:
     """What read_policy gives, or DamagedFile; size and time of change make a changed file be read again."""
-    tensors, texts = read_tensors(path)
+    tensors, texts = parse_tensors(read_file(path, LARGEST_TENSORS_BYTES), str(path))
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), find_network_shape(metadata, count_hidden_units(tensors)))
     if metadata["digest"] != digest_weights(weights):

@@ -97,10 +97,18 @@ class AsyncSearch:
             if not self._is_known(ticket.x):
                 number = self._next_number()
                 self.tickets[number] = ticket
-                box = self.evaluator.box
-                return number, box.to_box(box.keep_inside(ticket.x[None, None, :]))[0, 0]
+                return number, self._to_box(ticket.x)
             self._learn_from(ticket, None)
         return None
+
+    def _to_box(self, unit: np.ndarray) -> np.ndarray:
+        """The point [D] that is called for coordinates unit [D]."""
+        box = self.evaluator.box
+        return box.to_box(box.keep_inside(unit[None, None, :]))[0, 0]
+
+    def _drop_first_points(self, called: set[bytes]) -> None:
+        """Do not propose first points again that were called, given as bytes: coordinates may differ in a last bit."""
+        self.proposals.drop_waiting(lambda unit: self._to_box(unit).tobytes() in called)
 
     def _next_number(self) -> int:
         """A number for the next call: one that was given back, else a new one, which counts as planned."""
@@ -135,8 +143,7 @@ class AsyncSearch:
                 self._learn_from(self.proposals.ticket(x), None)
             self._learn_from(self.proposals.ticket(x), entry.number)
         self.restore_numbering({*self.log.entries, *self.log.waiting})
-        taken = {unit.tobytes() for unit, _ in self.early_answers}
-        self.proposals.drop_waiting(taken)
+        self._drop_first_points({entry.x.tobytes() for entry in entries})
         self.log.fix_constraints()
 
     def restore_numbering(self, taken: set[int]) -> None:
@@ -151,6 +158,7 @@ class AsyncSearch:
     def mark_outstanding(self, number: int, unit: np.ndarray) -> None:
         """Count a point [D] as proposed under this number by an earlier session; call it after restore_numbering()."""
         self.tickets[number] = self.proposals.give_out(unit)
+        self._drop_first_points({self._to_box(unit).tobytes()})
 
     def begin_if_ready(self) -> None:
         """Begin the models with all that was answered so far, if that is enough and the constraints are known."""

@@ -33,6 +33,8 @@ RESUMED_NOTE = (
 class AsyncSession(Session):
     """Every free worker gets a point at once, and every answer is learnt from when it comes."""
 
+    by_arrival = True
+
     def _recorded_answers(self) -> dict[int, Any]:
         """Nothing to replay by number: recorded answers are told in their order."""
         return {}
@@ -66,12 +68,15 @@ class AsyncSession(Session):
     def search(self) -> None:
         """Call points and learn from answers until the budget is spent, or something ends the run."""
         seen = 0  # answers that the stopping conditions were shown, as soon as they can be read
+        judged_by = self.log.equalities.fixed
         try:
             with closing(self._call_points()) as numbers:
                 for number in numbers:
                     self.log.check_constraints()
                     self.async_search.accept_answer(number)
                     self.nit = self.async_search.nit
+                    if self.log.equalities.fixed is not judged_by:  # only h = 0 counted until now
+                        seen, judged_by = 0, self.log.equalities.fixed
                     fresh = (
                         newest_numbers(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
                     )

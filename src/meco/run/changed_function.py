@@ -10,6 +10,7 @@ from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.run.calling.caller import Backend, CallJob, Stopping
 from meco.run.folder.reader import replay_recorded
+from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.make_result import list_evaluations
 from meco.run.request import Request
@@ -25,7 +26,8 @@ def compare_best_answer(request: Request, recorded: Sequence[Entry], backend: Ba
     The answer of a run is this point or a new one. InvalidInput where its values are others; StopRun where the run is
     over before.
     """
-    log = EvaluationLog(request.budget + 1, len(request.constraint_names) or None)
+    named, equalities = len(request.constraint_names) or None, EqualityDefaults(request.known)
+    log = EvaluationLog(request.budget + 1, named, equalities=equalities)
     if request.known is not None:
         log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
     replay_recorded(log, recorded, asynchronous=False)

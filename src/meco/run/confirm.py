@@ -20,6 +20,8 @@ from meco.result import LimitPrices, Result, describe_doubt, format_probability,
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
+from meco.run.log.constraint_vote import ConstraintLayout
+from meco.run.log.evaluation_log import Entry, fill_gaps
 from meco.run.make_result import constraint_values
 from meco.run.noisy_answer import choose_noisy_answer
 from meco.run.point_means import average_calls
@@ -168,19 +170,23 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
 
 
 def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
-    """f, g [p] and h [q] of an answer in the order of the run's constraints; nan of a call that failed.
+    """f, g [p] and h [q] of an answer in the order of the run's constraints; nan of what it does not tell.
 
-    InvalidInput where their number differs.
+    InvalidInput where their number differs, but for a partial answer.
     """
     p, q = every.g.shape[1], every.h.shape[1]
     if answer.fault is not Fault.NONE:
         return np.nan, np.full(p, np.nan), np.full(q, np.nan)
+    names = result.run.constraint_names or tuple(result.constraints)
+    entry = Entry.of(0, 0, 0, every.x[0], answer)
+    layout = ConstraintLayout(p, q, names[:p], names[p:])
+    if (answer.g.size, answer.h.size) != (p, q) and (filled := fill_gaps(entry, layout)) is not None:
+        return filled.f, filled.g, filled.h
     if (answer.g.size, answer.h.size) != (p, q):
         raise InvalidInput(
             f"fun gave {answer.g.size} inequalities and {answer.h.size} equalities, but the run has {p} and {q}: give "
             "confirm() the function and the constraints of the run"
         )
-    names = tuple(result.constraints)
     return answer.f, _reorder(answer.g, answer.g_names, names[:p]), _reorder(answer.h, answer.h_names, names[p:])
 
 

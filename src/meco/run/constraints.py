@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, warn_user
 from meco.run.calling.answers import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
 from meco.run.calling.call import label_names
 from meco.variables import Variables
@@ -251,16 +251,16 @@ def _as_function_of_points(fun: Callable[..., Any], variables: Variables) -> Cal
 def _check_reachable(
     matrix: np.ndarray, low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray, where: str
 ) -> None:
-    """InvalidInput where no point between lower and upper [D] keeps low <= A x <= high."""
+    """Warn where no point between lower and upper [D] keeps low <= A x <= high."""
     with np.errstate(invalid="ignore"):  # 0 times an infinite bound
         ends = [np.where(matrix == 0.0, 0.0, matrix * side) for side in (lower, upper)]
     least, most = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
     finite = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (lower, upper)]
     slack = 1e-9 * np.maximum(1.0, np.abs(matrix) @ np.maximum(*finite))
     for row in np.flatnonzero((least - slack > high) | (most + slack < low)):
-        raise InvalidInput(
-            f"{where}: row {row} of A x lies between {least[row]:.6g} and {most[row]:.6g} within the bounds, so it can "
-            "never keep its limits"
+        warn_user(
+            f"{where}: row {row} of A x lies between {least[row]:.6g} and {most[row]:.6g} within the bounds, so no "
+            "point keeps its limits"
         )
 
 

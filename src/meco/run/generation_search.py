@@ -69,6 +69,7 @@ class GenerationSearch:
 
     def _tell_generation(self) -> None:
         """Tell the engine a complete generation, keep its state, and check what the constraints are."""
+        self.log.fix_equalities(len(self._numbers))
         self.loop.evaluate_and_tell(self._unit)
         self.nit += 1
         self.log.check_constraints()

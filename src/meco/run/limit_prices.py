@@ -126,7 +126,7 @@ def _blame_noise(
     free_of_price = {
         k
         for k, reason in found.reasons.items()
-        if k < p and slack[k] and (reason == NOT_UNIQUE or (reason == NOT_KNOWN_WELL and explained))
+        if k < p and slack[k] and (reason == NOT_UNIQUE or (k in hidden and explained))
     }
     prices = found.constraints.copy()
     prices[sorted(free_of_price)] = 0.0

@@ -36,6 +36,7 @@ from meco.run.request import Request
 
 PYTHON_VERSION = platform.python_version()
 MOST_UNLISTED = 2_000_000  # values of constraints that a run leaves for its end
+WIDE_TOLERANCE = 0.01  # share of the largest value of an equality, above which its tolerance says little
 TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
 
 
@@ -77,6 +78,7 @@ def make_result(
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=_count_starts(trace),
         versions=library_versions() | _policy_version(loop),
+        constraint_names=() if log.constraints is None else (*log.constraints.g_names, *log.constraints.h_names),
         notes=(*notes, *misfits),
     )
     result = Result(
@@ -99,7 +101,7 @@ def make_result(
         limits, stationary = _price_limits(request, result, found, names)
         minima, evidence = _find_minima(request, result, stationary, _has_converged(loop, reason, nit))
         result = replace(result, limits=limits, minima=minima)
-        notes = (*facts.notes, *_list_signs(request, result))
+        notes = (*facts.notes, *_list_signs(request, result), *_note_wide_tolerances(request, result, log.counts[0]))
         result = replace(result, run=replace(facts, evidence=evidence, notes=notes))
     return replace(result, message=_write_message(result, log, detail, noise_told=deviations is not None))
 
@@ -204,7 +206,10 @@ def _find_minima(
     minima = find_minima(request, every, result.trace, answer=result.x if stationary else None, converged=converged)
     reached = bool(minima) and np.array_equal(minima[0].x, result.x)
     tried = count_combinations(request.variables, every)
-    return minima, describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+    evidence = describe_evidence(minima, _count_starts(result.trace), tried, reached=reached)
+    if minima and not reached:
+        minima = (Minimum(result.x.copy(), result.fun, 0), *minima)
+    return minima, evidence
 
 
 def _list_signs(request: Request, result: Result) -> list[str]:
@@ -218,6 +223,29 @@ def _list_signs(request: Request, result: Result) -> list[str]:
 
     assert result.evaluations is not None
     return [*said, *note_unseen_noise(request, result.evaluations, result.x)]
+
+
+def _note_wide_tolerances(request: Request, result: Result, n_ineq: int) -> list[str]:
+    """A note on equalities whose tolerance is more than WIDE_TOLERANCE of the largest value seen; [] without any.
+
+    Linear and cheap ones, which are kept exactly, are left out, as are those that are 0 everywhere.
+    """
+    every = result.evaluations
+    assert every is not None
+    kept = {row.name for row in request.linear_rows}
+    kept |= set() if request.cheap is None else set(request.cheap.values.names)
+    with np.errstate(invalid="ignore"):
+        largest = np.max(np.where(np.isfinite(every.h), np.abs(every.h), 0.0), axis=0, initial=0.0)
+    wide = [
+        f"{name} ({each.tolerance:.3g}, largest value {size:.3g})"
+        for (name, each), size in zip(list(result.constraints.items())[n_ineq:], largest.tolist())
+        if name not in kept and size > 0.0 and each.tolerance > WIDE_TOLERANCE * size
+    ]
+    if not wide:
+        return []
+    more = f" and {len(wide) - 3} more" if len(wide) > 3 else ""
+    said = f"the tolerance is more than 1 % of the largest value seen of {', '.join(wide[:3])}{more}"
+    return [f"{said}: give a smaller one, tolerances={{name: value}}"]
 
 
 def _has_converged(loop: Loop | None, reason: str, nit: int) -> bool:
@@ -333,7 +361,7 @@ def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
     of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
-    why = "With the noise that was told" if told else "Calls of one point differ"
+    why = "With the noise that was told" if told else "Calls of one point differ (noise, or a model not converged)"
     said = f"{why}: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."

@@ -36,7 +36,7 @@ import numpy as np
 
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import EQUALITY_ERRORS, SUCCESS_PROBABILITY
-from meco.run.point_means import PointMeans, average_calls
+from meco.run.point_means import PointMeans, average_calls, safe_unit
 
 SURE_ERRORS = 8.5  # standard errors within a limit from which on Phi is 1 to the last bit
 
@@ -144,7 +144,9 @@ def _pool_spreads(found: PointMeans, spread: np.ndarray) -> np.ndarray:
     free = (found.calls[found.several] - 1).astype(float)
     total = free.sum()
     weight = free.reshape(-1, *([1] * (spread.ndim - 1)))
-    return np.sqrt(found.sum_over_points(weight * spread**2) / total) * (1.0 + 1.0 / (2.0 * total))
+    unit = safe_unit(np.max(spread, axis=0, initial=0.0))
+    pooled = np.sqrt(found.sum_over_points(weight * (spread / unit) ** 2) / total)
+    return unit * pooled * (1.0 + 1.0 / (2.0 * total))
 
 
 def _find_chances(

@@ -13,6 +13,7 @@ from meco.core.rule import best as best_of_order
 from meco.evaluations import Evaluations
 
 BLOCK_NUMBERS = 2_000_000  # values that are copied at once
+LARGEST_SQUARED = 1e140  # differences above it, and below its inverse, are squared in units of the largest
 
 
 class PointMeans(NamedTuple):
@@ -109,6 +110,12 @@ def average_calls(every: Evaluations) -> PointMeans:
     return PointMeans(x, calls, f, several, mean, spread, good[first], every)
 
 
+def safe_unit(size: np.ndarray) -> np.ndarray:
+    """1, but for sizes [...] whose squares would underflow or overflow: these."""
+    extreme = np.isfinite(size) & (size > 0.0) & ((size < 1.0 / LARGEST_SQUARED) | (size > LARGEST_SQUARED))
+    return np.where(extreme, size, 1.0)
+
+
 def _average_rows(
     values: np.ndarray, first: np.ndarray, rows: np.ndarray, place: np.ndarray, calls: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -125,8 +132,10 @@ def _average_rows(
     for part in parts:  # from the first call: equal ones have that mean
         np.add.at(total, place[part], wide[rows[part]] - mean[place[part]])
     mean += total / calls[:, None]
+    off = (np.max(np.abs(wide[rows[part]] - mean[place[part]]), axis=0, initial=0.0) for part in parts)
+    unit = safe_unit(np.max([np.zeros(width), *off], axis=0))
     for part in parts:
-        np.add.at(square, place[part], (wide[rows[part]] - mean[place[part]]) ** 2)
-    spread = np.sqrt(square / (calls - 1)[:, None])
+        np.add.at(square, place[part], ((wide[rows[part]] - mean[place[part]]) / unit) ** 2)
+    spread = unit * np.sqrt(square / (calls - 1)[:, None])
     shape = (len(first), *values.shape[1:])
     return mean.reshape(shape), spread.reshape(shape)

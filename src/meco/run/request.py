@@ -18,7 +18,7 @@ from meco.core.rule import order
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange, measure_range
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
-from meco.options import Method, Noise, Tolerances, Workers, read_noise
+from meco.options import EQ_TOL, Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
 from meco.run.given_points import read_prior_evaluations, read_start
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
@@ -90,11 +90,12 @@ class Request:
 
     @cached_property
     def range(self) -> SearchRange | None:
-        """How far the search may go where a bound is infinite; None: every bound is finite."""
+        """How far the search may go where a bound is infinite, around x0 as given; None: every bound is finite."""
         if not any(variable.infinite for variable in self.variables.each):
             return None
-        assert self.centre is not None, "make_request() refuses infinite bounds without a point to begin at"
-        return measure_range(self.variables.lower, self.variables.upper, self.centre)
+        centre = self.centre if self.cheap is None or self.cheap.x0 is None else self.cheap.x0[0]
+        assert centre is not None, "make_request() refuses infinite bounds without a point to begin at"
+        return measure_range(self.variables.lower, self.variables.upper, centre)
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -107,15 +108,28 @@ class Request:
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
-    def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
+    def resolve_tolerances(self, log: EvaluationLog, *, strict: bool = False) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows.
 
-        InvalidInput where they do not fit.
+        With strict, defaults of equalities that are not fixed yet are 0. InvalidInput where they do not fit.
         """
         ineq, eq = self.tolerances.ineq, self.tolerances.eq
-        if isinstance(ineq, (int, float)) and isinstance(eq, (int, float)):  # no name matters, of however many
+        numbers = isinstance(ineq, (int, float))  # then no name matters, of however many
+        if numbers and isinstance(eq, (int, float)):
             return ineq, eq
-        return resolve_tolerances_by_name(ineq, eq, log.constraint_names(self.constraint_names), log.counts[0])
+        default = self._default_equality_tolerances(log, strict=strict)
+        if numbers and eq is None:
+            return ineq, EQ_TOL if (default == EQ_TOL).all() else default
+        return resolve_tolerances_by_name(ineq, eq, log.constraint_names(self.constraint_names), log.counts[0], default)
+
+    def _default_equality_tolerances(self, log: EvaluationLog, *, strict: bool) -> np.ndarray:
+        """Tolerances [q] of equalities without one of their own; cheap ones have that of the points called."""
+        found = log.default_equality_tolerances()
+        if strict and log.equalities.fixed is None:
+            found = np.zeros_like(found)
+        if self.cheap is not None and (count := self.cheap.values.n_eq) and found.size >= count:
+            found = np.concatenate([found[: found.size - count], self.cheap.equality_slack])
+        return found
 
     def resolve_noise(self, log: EvaluationLog) -> np.ndarray | None:
         """Standard deviations of one call of f and of each constraint [1 + C], or None where nothing is known of them.
@@ -132,7 +146,10 @@ class Request:
         """Standard deviations [1 + C] as the user gave them; None where there are none, or no constraints known yet."""
         if self.noise is None or isinstance(self.noise, bool) or log.constraints is None:
             return None
-        return resolve_noise_by_name(self.noise, log.constraint_names(self.constraint_names))
+        shown, own = log.constraint_names(self.constraint_names), (*log.constraints.g_names, *log.constraints.h_names)
+        exact = {row.name for row in self.linear_rows}  # linear and cheap constraints have no noise
+        exact |= set() if self.cheap is None else set(self.cheap.values.names)
+        return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
     def check_names(self, log: EvaluationLog) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
@@ -297,9 +314,9 @@ def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) 
 def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations | None) -> Noise | None:
     """Noise in one of its forms, refused where it does not fit the names, or the number of known values."""
     found = read_noise(noise)
-    if allowed.names and isinstance(found, (dict, list)):
-        resolve_noise_by_name(found, allowed.names)
-    if known is not None and isinstance(found, list) and len(found) != 1 + known.g.shape[1] + known.h.shape[1]:
+    if allowed.names and (isinstance(found, dict) or (isinstance(found, list) and len(found) > 1 + len(allowed.names))):
+        resolve_noise_by_name(found, allowed.names)  # a list may leave out exact constraints, which are not known yet
+    if known is not None and isinstance(found, list) and len(found) > 1 + known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
             f"noise has {len(found)} values, but evaluated has f, {known.g.shape[1]} inequalities and "
             f"{known.h.shape[1]} equalities"

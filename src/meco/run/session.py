@@ -19,6 +19,7 @@ from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.function_fingerprint import NO_FINGERPRINTS, Fingerprints, is_changed
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
+from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
 from meco.run.log.recorded_answers import RecordedAnswers
 from meco.run.make_result import list_many_constraints, make_result
@@ -39,6 +40,8 @@ class Session:
     AsyncSession replaces _recorded_answers, _begin_or_resume, search, pack_state and result; folder/resume.py reads
     request, log, loop, nit, make_caller and folder.
     """
+
+    by_arrival = False  # whether answers are told one by one, as they come
 
     @np.errstate(all="ignore")
     @one_thread()
@@ -75,7 +78,9 @@ class Session:
                 self.notes.append(warning)
                 near = SAME_POINT_SHARE * make_box(request).lengths
         recorded = RecordedAnswers(() if folder is None else folder.recorded, near)
-        self.log = EvaluationLog(request.budget, len(request.constraint_names) or None, recorded, self._events)
+        equalities = EqualityDefaults(request.known, by_arrival=self.by_arrival)
+        names = len(request.constraint_names) or None
+        self.log = EvaluationLog(request.budget, names, recorded, self._events, equalities)
         if request.known is not None:
             self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
@@ -130,12 +135,13 @@ class Session:
             self.stopping,
             self.request.budget,
             self.on_error,
-            lambda: self.request.resolve_tolerances(log),
+            lambda: self.request.resolve_tolerances(log, strict=True),
             self.vectorized,
             self._events,
             calls_begun=0 if self.folder is None else len(self.folder.recorded),
             batch=batch,
             check_names=lambda: self.request.check_names(log),
+            variables=self.request.variables,
         )
 
     @property

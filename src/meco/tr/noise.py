@@ -196,7 +196,7 @@ def limit_deviation(archive: PointArchive) -> tuple[Array, Array]:
     again = xp.all((x[:, 1:, :] == x[:, :-1, :]) & xp.isfinite(x[:, 1:, :]), axis=-1)
     pair = again[..., None] & known[:, 1:, :] & known[:, :-1, :]
     off = xp.where(pair, y[:, 1:, :] - y[:, :-1, :], 0.0)
-    count = total(xp.astype(pair, x.dtype), 1) + zeros_like(off[:, 0, :])
+    count = total(xp.astype(pair, x.dtype), 1) + zeros_like(y[:, 0, :])
     some = bounded(count, 1.0, math.inf)
     part = 2.0 / (9.0 * some)
     root = bounded(1.0 - part - FEASIBLE_DEVIATIONS * xp.sqrt(part), LEAST_ROOT, 1.0)  # Wilson and Hilferty 1931

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
-from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.learn import TaskSettings, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import (  # noqa: E402
     HELD_OUT,
     PRESETS,
@@ -139,3 +139,9 @@ def test_training_without_torch_says_which_extra_brings_it(monkeypatch):
 
 def test_settings_are_values():
     assert quick().with_settings(seed=2, memory=9) == quick(seed=2, memory=9)
+
+
+@pytest.mark.parametrize("problems", [(object,), (1,), "C01"])
+def test_problems_that_are_no_names_are_refused(problems):
+    with pytest.raises(InvalidInput, match="problems of a training must be names"):
+        TaskSettings(problems=problems)

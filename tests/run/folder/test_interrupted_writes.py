@@ -61,7 +61,6 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", -1.0)
         patch.setattr("meco.run.log.log_file.os.write", broken)
         cut = run(tmp_path / "cut", method)
     assert cut.run.stop_reason == "interrupt"
@@ -90,10 +89,8 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         raise Own
 
     pass_for(fun, fails)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", 1e9)  # answers wait for the end of their generation
-        with pytest.raises(CannotWrite, match="No space left") as caught:
-            run(tmp_path / "cut", method, fails, **options)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Own) as caught:
+        run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
     resumed = run(Checkpoint(tmp_path / "cut", resume=True), method, **options)
     assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)

@@ -58,7 +58,6 @@ def test_a_full_disk_gives_an_error_with_the_result_and_a_folder_that_resumes(tm
         return {"f": float(x @ x), "g": {"left": 1.0 - x[0]}}
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", -1.0)  # every record at once
         patch.setattr("meco.run.log.log_file.os.write", FullDisk(room))
         with pytest.raises(CannotWrite, match="No space left") as caught:
             run(named, checkpoint=tmp_path / "r")

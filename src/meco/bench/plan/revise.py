@@ -11,6 +11,7 @@ from functools import lru_cache
 from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, is_removed, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.files.archive import DamagedArchive
 from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
@@ -117,7 +118,8 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
     said = (
         f"{experiment.name}: {LEFT_OUT} {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
-        "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
+        "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/archive/<version>"
+        "-policies.tar.xz"
         f"{_compose_training_command(missing_names)}"
     )
     report = replace(experiment.report, notes=(*experiment.report.notes, said))
@@ -155,10 +157,15 @@ def list_labels(experiment: Experiment) -> list[str]:
 
 @lru_cache(maxsize=256)
 def read_policy_digest(name: str) -> str:
-    """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read."""
+    """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read.
+
+    DamagedArchive where the archive of policies is damaged: others would be taken for missing, too.
+    """
     from meco.policies.store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]
+    except DamagedArchive:
+        raise
     except MecoError:
         return ""

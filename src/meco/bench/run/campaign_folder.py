@@ -6,10 +6,11 @@ import sqlite3
 from pathlib import Path
 
 from meco.errors import DamagedFile, MecoError
+from meco.files.archive import find_archives
 from meco.files.atomic import write_bytes, write_text
 
 STORE_FILE = "results.sqlite"  # what a campaign writes
-PACKED_FILE = "runs.sqlite.xz"  # the same in little room: what the repository keeps
+PACKED_FILE = "runs.sqlite.xz"  # the same in little room
 
 
 class StoreError(MecoError, OSError):
@@ -31,6 +32,12 @@ def has_store(folder: Path) -> bool:
     """Whether anything was ever written to the store of a folder."""
     path = folder / STORE_FILE
     return path.exists() and path.stat().st_size > 0
+
+
+def find_packed(folder: Path) -> Path | None:
+    """The packed store of a folder, or that of the newest release in its archive; None without either."""
+    path = folder / PACKED_FILE
+    return path if path.exists() else next(iter(find_archives(folder, PACKED_FILE)), None)
 
 
 def explain_sqlite_error(path: Path, error: sqlite3.Error) -> MecoError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -20,10 +21,10 @@ from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import (
-    PACKED_FILE,
     STORE_FILE,
     StoreError,
     explain_sqlite_error,
+    find_packed,
     has_store,
     write_atomically,
 )
@@ -88,12 +89,13 @@ class ResultStore:
     def open(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """The results of a folder to read: its store, or the packed one, unpacked in memory, if that is all there is.
 
-        A folder without either, and a file that is not ours, are errors.
+        A packed store that is archived counts. A folder without either, and a file that is not ours, are errors.
         """
         path = Path(folder) / STORE_FILE
-        if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
+        found = None if has_store(Path(folder)) else find_packed(Path(folder))
+        if found is None:
             return cls(_open_to_read(path), path)
-        path = path.with_name(PACKED_FILE)
+        path = found
         db = sqlite3.connect(":memory:", isolation_level=None)
         db.deserialize(packed.decompress_store(path))
         return cls(db, path)
@@ -114,7 +116,7 @@ class ResultStore:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
+            if find_packed(path.parent) is not None and not has_store(path.parent):
                 with cls.open(folder) as known:
                     _refuse_another_version(known.read_meta("meco"), path.parent)
                     write_atomically(path, known.as_bytes())
@@ -355,5 +357,5 @@ def _refuse_another_version(stored: str | None, folder: Path) -> None:
     if stored != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {stored}, and this is meco {__version__}: results of two versions "
-            f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
+            f"are not mixed. Choose another --out, or look at the old ones with: meco report {shlex.quote(str(folder))}"
         )

@@ -35,6 +35,10 @@ class TaskSettings(Settings):
         Where all are of files, no suite takes part: it is called "own".
         """
         super().__post_init__()
+        if isinstance(self.problems, str) or not all(isinstance(name, str) for name in self.problems):
+            raise InvalidInput(
+                f'problems of a training must be names, such as ("C01", "mine.py:name"); got {self.problems!r:.60}'
+            )
         if self.problems and all(map(names_a_file, self.problems)):
             object.__setattr__(self, "suite", OWN)
         if self.suite == OWN and not self.problems:

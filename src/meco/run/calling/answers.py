@@ -41,6 +41,7 @@ class Fault(IntEnum):
     MISMATCH = 5
     WORKER_LOST = 6
     TOLD = 7
+    NOT_CALLED = 8  # never in a log: no evaluation was made
 
 
 FAULT_MESSAGES = {
@@ -51,6 +52,7 @@ FAULT_MESSAGES = {
     Fault.MISMATCH: "gave another number of constraints",
     Fault.WORKER_LOST: "lost the worker process",
     Fault.TOLD: "told as failed",
+    Fault.NOT_CALLED: "could not be made",
 }
 
 
@@ -58,6 +60,10 @@ class EvaluationFailed(MecoError, RuntimeError):
     """A call of the user's function failed and on_error is "raise"; result holds what was found before."""
 
     result: Any = None
+
+
+class CallNotMade(RuntimeError):
+    """A call could not be made, for a reason on our side: the point was not evaluated."""
 
 
 class Cause:
@@ -68,6 +74,14 @@ class Cause:
 
     def __reduce__(self) -> tuple[type[Cause], tuple[()]]:
         return Cause, ()
+
+
+class Mistake(IntEnum):
+    """Whether an exception is a mistake in the code of a function, and no property of the point."""
+
+    NONE = 0
+    LIKELY = 1
+    CERTAIN = 2
 
 
 class Answer(NamedTuple):
@@ -83,6 +97,7 @@ class Answer(NamedTuple):
     cause: Cause | None = None
     where: str = ""  # the line that raised it, or that of a function whose answer cannot be read
     errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
+    mistake: Mistake = Mistake.NONE  # of an answer that raised
 
 
 def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
@@ -91,9 +106,19 @@ def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) ->
 
 
 def make_raised_answer(error: BaseException) -> Answer:
-    """The answer of a call that raised, with the line that did."""
+    """The answer of a call that raised, with the line that did, or that could not be made."""
+    if isinstance(error, CallNotMade):
+        return make_failed_answer(Fault.NOT_CALLED, str(error))
     answer = make_failed_answer(Fault.RAISED, f"{type(error).__name__}: {_shorten(error, str)}", Cause(error))
-    return answer._replace(where=_describe_line(error.__traceback__))
+    return answer._replace(where=_describe_line(error.__traceback__), mistake=_classify_mistake(error))
+
+
+def _classify_mistake(error: BaseException) -> Mistake:
+    """Whether an exception is a mistake in the code: a name that is not defined certainly, a missing key likely."""
+    if isinstance(error, (NameError, ImportError)):
+        return Mistake.CERTAIN
+    likely = isinstance(error, (KeyError, IndexError, TypeError, AttributeError))
+    return Mistake.LIKELY if likely else Mistake.NONE
 
 
 def _describe_line(trace: TracebackType | None) -> str:

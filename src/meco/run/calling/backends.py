@@ -20,6 +20,7 @@ from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend,
 from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool
 
 GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
+LOST_CONNECTION = ("CancelledError", "ClosedClientError", "CommClosedError")  # classes of executors of several machines
 
 
 def choose_backend(workers: Workers, call: Call, max_points: int | None = None) -> Backend:
@@ -143,11 +144,15 @@ class ExecutorBackend:
                     return silent
 
     def _submit(self, job: CallJob) -> Any:
-        """The future of a job; StopRun where the executor takes no more."""
+        """The future of a job; StopRun where the executor takes no more, InvalidInput where fun cannot be sent."""
         try:
             return self.executor.submit(self.call, *job)
-        except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
+        except Exception as error:  # broken, or shut down
+            if not (isinstance(error, (BrokenExecutor, RuntimeError)) or _lost_workers(error)):
+                raise
             raise StopRun("workers", f"the executor takes no more work: {_without_full_stop(error)}") from error
+        except (pickle.PicklingError, AttributeError, TypeError) as error:  # Dask pickles here
+            raise self._refuse_function(error) from error
 
     def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """Answers and seconds of a finished future; StopRun where the executor broke.
@@ -164,15 +169,32 @@ class ExecutorBackend:
         except BrokenExecutor as error:
             raise StopRun("workers", f"the executor broke: {_without_full_stop(error)}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidInput(
-                f"fun cannot be sent to the workers of {type(self.executor).__name__} ({error}); define it at the top "
-                "level of a module, or pass workers=N or a ThreadPoolExecutor"
-            ) from error
+            raise self._refuse_function(error) from error
         except (Exception, CancelledError) as error:
-            return _make_lost_answers(job, f"{type(error).__name__}: {error}")
+            if _lost_workers(error):
+                raise StopRun("workers", f"the executor lost its workers: {_name_error(error)}") from error
+            return _make_lost_answers(job, _name_error(error))
+
+    def _refuse_function(self, error: BaseException) -> InvalidInput:
+        """The error for a function that the executor cannot pickle."""
+        return InvalidInput(
+            f"fun cannot be sent to the workers of {type(self.executor).__name__} ({str(error)[:200]}); define it at "
+            "the top level of a module without open files or locks, or pass workers=N or a ThreadPoolExecutor"
+        )
 
     def close(self) -> None:
         """Nothing to end: the workers stay their owner's."""
+
+
+def _lost_workers(error: BaseException) -> bool:
+    """Whether an error of a future says that workers or the connection to them are gone: that is no failed design."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, (CancelledError, OSError)) or not names.isdisjoint(LOST_CONNECTION)
+
+
+def _name_error(error: BaseException) -> str:
+    """An error in words, with its kind."""
+    return f"{type(error).__name__}: {_without_full_stop(error)}"
 
 
 def _without_full_stop(error: BaseException) -> str:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, get_args
 
 import numpy as np
 
 from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
-from meco.options import Stop
+from meco.options import OnError, Stop
 from meco.run.calling.answers import (
     FAULT_MESSAGES,
     GAVE_A_DICT,
@@ -26,19 +27,27 @@ from meco.run.calling.answers import (
     Answer,
     EvaluationFailed,
     Fault,
+    Mistake,
 )
 from meco.run.calling.blas_threads import threads_of_caller
 from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
 from meco.run.scipy_compat import read_callback
 
-ON_ERROR = (None, "penalize", "retry", "raise")
+if TYPE_CHECKING:
+    from meco.variables import Variables
+
+ON_ERROR = (None, *get_args(OnError))
 WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
 MAX_RETRIES = 2  # further calls that a failed point may get
 SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
 SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
 CERTAIN_MISTAKES = (GAVE_A_DICT, GAVE_TOO_MANY)  # of a constraint, which one call is enough to see
+SAME_LINE_CALLS = 3  # calls that raise a likely mistake at one line, before any has succeeded, that end a run
+LEAST_FAILURES = 20  # calls that fail before any has succeeded that end a run, or 3 D + 1
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
+MISTAKE_HINT = "correct it"
+WORKER_HINT = "see that fun runs in a worker process: workers=1 calls it in this one"
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
@@ -236,11 +245,16 @@ class Caller:
         calls_begun: int = 0,
         batch: int = 0,
         check_names: Callable[[], None] = lambda: None,
+        variables: Variables | None = None,
     ) -> None:
         """Nothing is called yet. calls_begun and batch go on from an earlier session.
 
         UnknownName for another on_error.
         """
+        self._names = () if variables is None else variables.names
+        self._most_failures = LEAST_FAILURES if variables is None else max(LEAST_FAILURES, 3 * len(variables.each) + 1)
+        self._raised_at: Counter[str] = Counter()  # likely mistakes by line
+        self._failed_calls = 0  # of this session, before any call has succeeded
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
@@ -289,6 +303,9 @@ class Caller:
             attempt += 1
             todo = self._points_to_retry(final, attempt)
         self.batch += 1
+        if self.log.fix_equalities(len(points)):
+            self.watched = 0  # only h = 0 counted until now
+            self._watch_until(self.log.planned)
         self.log.check_constraints()
         self.report_mismatch()
         return self.log.values(final[k] for k in range(len(points)))
@@ -317,12 +334,23 @@ class Caller:
         return self.calls_begun - 1
 
     def check_first_answers(self, call_index: int, answers: list[Answer]) -> None:
-        """End a run whose first calls all fail in one way: that is a mistake in fun, not a bad design.
+        """End a run whose first calls show a mistake in fun: it is no bad design that fails.
 
-        One way is one error from one line, or anything that cannot be read. Some mistakes one call shows.
+        One way to fail is one error from one line, or anything that cannot be read. Some mistakes one call shows.
+        StopRun where a call could not be made.
         """
-        if self.on_error is not None or call_index >= SAME_ERROR_CALLS:
+        if answers[0].fault is Fault.NOT_CALLED:
+            detail = f"a call could not be made ({answers[0].reason}); a resumed run asks for its point again"
+            raise StopRun("workers", detail)
+        if self.on_error is not None:
             return
+        self._check_mistakes(answers)
+        if call_index < SAME_ERROR_CALLS:
+            self._check_same_error(call_index, answers)
+        self._check_failure_count(answers)
+
+    def _check_same_error(self, call_index: int, answers: list[Answer]) -> None:
+        """EvaluationFailed where SAME_ERROR_CALLS first calls all fail in one way."""
         if answers[0].fault is Fault.MALFORMED and any(said in answers[0].reason for said in CERTAIN_MISTAKES):
             raise EvaluationFailed(f"{answers[0].reason}{_describe_where(answers[0])}")
         self.first_answers[call_index] = answers
@@ -339,9 +367,52 @@ class Caller:
             _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
         if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
             _raise_same_error(f"in the first {calls} answers of fun {every[0].reason}", every[0], RETURN_HINT)
-        if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
-            reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
-            _raise_same_error(f"the first {calls} calls of fun all raised {reason}", answers[0], START_HINT)
+        alike = len({(a.fault, a.reason, a.where) for a in every}) == 1
+        if answers[0].fault is Fault.WORKER_LOST and alike:
+            _raise_same_error(f"the first {calls} calls of fun all failed: {every[0].reason}", every[0], WORKER_HINT)
+        if answers[0].fault is Fault.RAISED and alike:
+            said = f"the first {calls} calls of fun all raised {_describe_reason(answers[0])}"
+            _raise_same_error(said, answers[0], START_HINT)
+
+    def _check_mistakes(self, answers: list[Answer]) -> None:
+        """EvaluationFailed where a call shows a mistake in the code.
+
+        A name that is not defined is one at any time. A missing key may also be what a simulation that crashed leaves,
+        so it counts only while nothing has succeeded, and at the third time.
+        """
+        for answer in answers:
+            if answer.mistake is Mistake.CERTAIN:
+                _raise_same_error(f"fun raised {_describe_reason(answer)}", answer, MISTAKE_HINT)
+        if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
+            return
+        answer = answers[0]
+        if answer.mistake is Mistake.LIKELY and answer.where:
+            self._raised_at[answer.where] += 1
+            if self._raised_at[answer.where] == SAME_LINE_CALLS:
+                said = f"no call has succeeded, and {SAME_LINE_CALLS} raised {_describe_reason(answer)}"
+                _raise_same_error(said, answer, self._hint_at_names(answer) or START_HINT)
+
+    def _check_failure_count(self, answers: list[Answer]) -> None:
+        """EvaluationFailed where too many evaluations have failed before the first success.
+
+        A vectorized function gets a second call.
+        """
+        if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
+            return
+        self._failed_calls += 1
+        answer, failed = answers[0], len(self.log.entries) + len(self.log.waiting) + len(answers)
+        if failed >= self._most_failures and (self._failed_calls > 1 or not self.vectorized):
+            said = f"none of the first {failed} evaluations succeeded; the last {FAULT_MESSAGES[answer.fault]}"
+            reason = f": {_describe_reason(answer)}" if answer.reason else ""
+            _raise_same_error(said + reason, answer, START_HINT)
+
+    def _hint_at_names(self, answer: Answer) -> str:
+        """What x is where variables have names and an error looks as if that was forgotten; "" elsewhere."""
+        if not self._names or not (answer.reason.startswith("KeyError") or "dict" in answer.reason):
+            return ""
+        keys = ", ".join(f'"{name}"' for name in self._names[:5]) + ", ..." * (len(self._names) > 5)
+        use = "" if answer.reason.startswith("KeyError: '") else f': use x["{self._names[0]}"], not x[0]'
+        return f"your bounds are named, so fun receives a dict with the keys {keys}{use}"
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Indices of points that share a call: one each, or all of them in as many calls as there are workers."""
@@ -409,6 +480,11 @@ def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
     """The error, for the caller to raise, of a failed call where on_error is "raise"."""
     point = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")
+
+
+def _describe_reason(answer: Answer) -> str:
+    """The reason of an answer, as any terminal can show it."""
+    return answer.reason.encode("utf-8", "backslashreplace").decode()
 
 
 def _describe_where(answer: Answer) -> str:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
+from meco.run.calling.answers import CallNotMade
 
 LARGEST_OUTPUT_BYTES = 1 << 24  # bytes
 LARGEST_PROGRAM_BYTES = 1 << 28  # bytes
@@ -51,16 +53,19 @@ class Command:
     def __call__(self, x: np.ndarray | dict[str, float], number: int) -> Any:
         """What the program answers at x [D], or a point by name; number names the folder of the call, made anew.
 
-        ProgramFailed where it ends with an error or writes nothing usable.
+        ProgramFailed where it ends with an error or writes nothing usable; CallNotMade where it cannot be started.
         """
         place = self.folder / f"{number:06d}"
-        shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
-        place.mkdir(parents=True)
         input_file, output_file = place / "input.json", place / "output.json"
-        input_file.write_text(
-            json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number}), encoding="utf-8"
-        )
-        filled = [a.replace("{input}", str(input_file)).replace("{output}", str(output_file)) for a in self.arguments]
+        try:
+            shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
+            place.mkdir(parents=True)
+            content = json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number})
+            input_file.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise CallNotMade(f"cannot write {input_file}: {error.strerror or error}") from error
+        paths = {"{input}": str(input_file), "{output}": str(output_file)}
+        filled = [re.sub(r"\{(input|output)\}", lambda mark: paths[mark[0]], each) for each in self.arguments]
         self._run_program(filled, place)
         try:
             answer = json.loads(read_regular(output_file, LARGEST_OUTPUT_BYTES))
@@ -87,12 +92,18 @@ class Command:
     def _run_program(self, arguments: list[str], place: Path) -> None:
         """Run to the end in the folder `place`; whatever ends this early also ends the program and its children.
 
-        ProgramFailed unless it ends with code 0.
+        ProgramFailed unless it ends with code 0, CallNotMade where it cannot be started.
         """
         in_worker = multiprocessing.parent_process() is not None  # whose whole group is killed when it must be
         group: dict[str, Any] = {} if in_worker or os.name != "posix" else {"process_group": 0}
-        with open(place / "stdout.txt", "wb") as out, open(place / "stderr.txt", "wb") as err:
-            process = subprocess.Popen(arguments, cwd=place, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **group)
+        with ExitStack() as files:
+            try:
+                out, err = (files.enter_context(open(place / f"{name}.txt", "wb")) for name in ("stdout", "stderr"))
+                process = subprocess.Popen(
+                    arguments, cwd=place, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **group
+                )
+            except OSError as error:
+                raise CallNotMade(f"cannot start {arguments[0]}: {error.strerror or error}") from error
             try:
                 code = process.wait()
             except BaseException:
@@ -101,9 +112,9 @@ class Command:
                 process.wait()
                 raise
         if code != 0:
-            with open(place / "stderr.txt", "rb") as err:
-                err.seek(-min(4096, err.seek(0, os.SEEK_END)), os.SEEK_END)
-                said = err.read().decode(errors="replace").strip().splitlines()
+            with open(place / "stderr.txt", "rb") as written:
+                written.seek(-min(4096, written.seek(0, os.SEEK_END)), os.SEEK_END)
+                said = written.read().decode(errors="replace").strip().splitlines()
             raise ProgramFailed(f"the program ended with code {code}" + (f": {said[-1]}" if said else ""))
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.options import Stop
 from meco.run.calling.answers import Answer, Fault, make_failed_answer
-from meco.run.calling.caller import CallJob, Stopping
+from meco.run.calling.caller import CallJob, Stopping, StopRun
 
 PARENT_CHECK_SECONDS = 0.5  # seconds between a worker's looks at whether its parent still lives
 WORKER_NAME = "meco-worker"
@@ -41,9 +41,14 @@ class Worker:
     """One child process, the head of its own process group, that answers jobs one at a time."""
 
     def __init__(self, call: Any) -> None:
-        """Start the process, which then waits for jobs."""
+        """Start the process, which then waits for jobs. OSError where the system starts none.
+
+        Daemonic processes, such as workers of Dask behind a nanny, may have no children: here they may, since a worker
+        ends with its parent.
+        """
         context = multiprocessing.get_context(start_method())
         self.pipe, theirs = context.Pipe()
+        multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined] # may have children
         forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
         self.process = context.Process(  # type: ignore[attr-defined]
             target=_serve_jobs, args=(theirs, call, os.getpid(), forked), name=WORKER_NAME
@@ -172,9 +177,15 @@ class WorkerPool:
                 worker.kill()
 
     def _assign_job(self, index: int, job: CallJob) -> Worker:
-        """A worker that has begun this job: an idle one, or a new one where that has died."""
+        """A worker that has begun this job: an idle one, or a new one where that has died.
+
+        StopRun where no process can be started.
+        """
         while True:
-            worker = self.idle.pop() if self.idle else Worker(self.call)
+            try:
+                worker = self.idle.pop() if self.idle else Worker(self.call)
+            except OSError as error:
+                raise StopRun("workers", f"no worker process could be started ({error.strerror or error})") from error
             try:
                 worker.send(index, job, self.timeout)
                 return worker

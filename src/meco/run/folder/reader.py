@@ -15,6 +15,7 @@ import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
 from meco.files.schema import Large, Maybe, check_form, read_json
+from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, replay_batch
 from meco.run.log.log_file import FORMAT, read_log
 from meco.run.scipy_compat import SEED_BITS
@@ -113,8 +114,10 @@ def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
     if run_json is None:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", run_json)
-    log = EvaluationLog(run_json["inputs"]["budget"], len(run_json["inputs"]["tolerances"]["names"]) or None)
-    replay_recorded(log, found.entries, asynchronous=bool(run_json["inputs"].get("asynchronous")))
+    inputs, asynchronous = run_json["inputs"], bool(run_json["inputs"].get("asynchronous"))
+    equalities = EqualityDefaults(by_arrival=asynchronous)
+    log = EvaluationLog(inputs["budget"], len(inputs["tolerances"]["names"]) or None, equalities=equalities)
+    replay_recorded(log, found.entries, asynchronous=asynchronous)
     if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
         log.relearn_constraints()
     return RecordedRun(run_json, log, found.damaged)

@@ -13,6 +13,8 @@ result.json      the result of the last session
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -59,6 +61,8 @@ class RunFolder:
         self.recorded = log.entries  # what an interrupted run was told
         self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
         self._logged = list(log.entries)  # the same as they came, should the file be removed
+        for name, ends in (("times.bin", _count_rows), ("failures.jsonl", _count_lines)):
+            _cut_torn_row(path / name, ends)
         self._trace = TraceFile(path / "trace.jsonl", run_json["inputs"]["budget"])
         self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._durations: list[tuple[int, float, float]] = []  # rows of times.bin to be written
@@ -78,6 +82,8 @@ class RunFolder:
         InvalidInput for a folder of other things, CannotWrite where nothing can be written there.
         """
         path = _resolve_folder(checkpoint.folder)
+        if path.exists() and not path.is_dir():
+            raise InvalidInput(f"checkpoint must be a folder, but {path} is a file")
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
             if read_run_json(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
@@ -106,11 +112,15 @@ class RunFolder:
                 held = f"{path} holds a run already"
                 raise InvalidInput(
                     f"{held}; Checkpoint(folder, resume=True) continues it, or name another folder"
-                ).on_command_line(f"{held}; `meco resume {path}` continues it, or name another folder")
+                ).on_command_line(
+                    f"{held}; `meco resume {shlex.quote(str(path))}` continues it, or name another folder"
+                )
             else:
                 _check_same_inputs(path, run_json, inputs)
             folder = cls(path, run_json, lock, checkpoint.fsync)
-            if inputs["budget"] > run_json["inputs"]["budget"]:
+            if _is_of_other_version(run_json):
+                folder._continue_other_version(inputs["budget"])
+            elif inputs["budget"] > run_json["inputs"]["budget"]:
                 folder._extend_budget(inputs["budget"])
             return folder
         except BaseException:
@@ -148,6 +158,19 @@ class RunFolder:
                     (self.path / name).unlink(missing_ok=True)
             self.run_json["inputs"]["budget"] = budget
             self.run_json["extended_at"] = told
+            write_run_json(self.path, self.run_json, fsync=self.fsync)
+
+    def _continue_other_version(self, budget: int) -> None:
+        """Let a run of another version go on: a new search begins that knows every recorded answer."""
+        self.notes.append(
+            f"the run was begun by meco {self.run_json['versions']['meco']}: a search of meco {meco.__version__} "
+            f"went on from its {len(self.recorded)} evaluations"
+        )
+        with self._guard_writing():
+            for name in ("state.bin", "extended.bin"):
+                (self.path / name).unlink(missing_ok=True)
+            self.run_json["inputs"]["budget"] = budget
+            self.run_json |= {"versions": library_versions(), "extended_at": len(self.recorded)}
             write_run_json(self.path, self.run_json, fsync=self.fsync)
 
     @property
@@ -226,7 +249,6 @@ class RunFolder:
         """
         self.put_back_removed_files()
         with self._guard_writing():
-            self.log_file.flush()
             self._flush_durations()
         begun = time.monotonic()
         if begun < self._state_due and not force:
@@ -266,7 +288,6 @@ class RunFolder:
     def write_result(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         with self._guard_writing():
-            self.log_file.flush()
             told_in_order = self.run_json["inputs"].get("asynchronous")  # then the order is part of what happened
             if not log.unreplayed and not told_in_order and self.log_order != sorted(self.log_order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
@@ -283,16 +304,34 @@ class RunFolder:
         self.broken = True
 
     def close(self) -> None:
-        """Flush and close the files, and release the folder, in every case."""
+        """Close the files, and release the folder, in every case."""
         try:
             with suppress(OSError) if self.broken else self._guard_writing():
-                self.log_file.close(flush=not self.broken)
+                self.log_file.close()
         finally:
             with suppress(OSError, ValueError):  # times are a convenience, and may be closed
                 self._flush_durations()
             with suppress(OSError):
                 self._durations_file.close()
             self.lock.release()
+
+
+def _cut_torn_row(path: Path, whole_bytes: Callable[[bytes], int]) -> None:
+    """Cut a file back to its whole rows, which end after whole_bytes(content), where a kill tore the last one."""
+    if path.exists():
+        content = path.read_bytes()
+        if (size := whole_bytes(content)) < len(content):
+            os.truncate(path, size)
+
+
+def _count_rows(content: bytes) -> int:
+    """Bytes of whole rows of times.bin."""
+    return len(content) - len(content) % DURATION_ROW.size
+
+
+def _count_lines(content: bytes) -> int:
+    """Bytes of whole lines."""
+    return content.rfind(b"\n") + 1
 
 
 class WriteGuard:
@@ -334,14 +373,13 @@ def _resolve_folder(given: Any) -> Path:
         raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
 
 
+def _is_of_other_version(run_json: dict[str, Any]) -> bool:
+    """Whether a run was made by a version that cannot be continued bit for bit."""
+    return run_json["versions"]["meco"].split(".")[:2] != meco.__version__.split(".")[:2]
+
+
 def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, Any]) -> None:
     """InvalidInput, with what can be done, for a folder that this run cannot continue bit for bit."""
-    made = recorded["versions"]["meco"]
-    if made.split(".")[:2] != meco.__version__.split(".")[:2]:
-        said = f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for bit: "
-        raise InvalidInput(f"{said}start a new run with evaluated=<that folder>").on_command_line(
-            f"{said}start a new run with --evaluated {path}"
-        )
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
         if before != now and not (key == "budget" and now > before):
@@ -354,7 +392,9 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
             said = (
                 f"the run in {path} is of another problem or set-up: {said}; use the same inputs, another folder, or "
             )
-            raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(f"{said}--evaluated {path}")
+            raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(
+                f"{said}--evaluated {shlex.quote(str(path))}"
+            )
 
 
 def read_recorded_inputs(folder: Any) -> dict[str, Any]:

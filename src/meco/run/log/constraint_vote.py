@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from meco.run.log.evaluation_log import Entry
 
 CONSTRAINT_VOTES = 9  # well-formed answers whose majority decides what the constraints are
-PENALTY_SHARE = 0.8  # of the answers: so many without any constraint are penalties if all others have constraints
 
 
 class ConstraintLayout(NamedTuple):
@@ -31,8 +30,8 @@ class ConstraintVote:
     """The majority of the first well-formed answers, by number; fewer vote where the search must be told earlier.
 
     The vote follows from the answers alone, so a resumed run comes to the same constraints. Later answers overrule it
-    once more different ones contradict than agree. Answers without any constraint are taken for penalties, and have no
-    vote, while at least a fifth of the answers, and two, have constraints.
+    once more different ones contradict than agree. Answers without any constraint are penalties, and have no vote, once
+    an answer has constraints.
     """
 
     def __init__(self, budget: int, named_count: int | None) -> None:
@@ -90,8 +89,7 @@ class ConstraintVote:
         if (union := _join_names(votes)) is not None:
             return union
         votes = [e for e in votes if e.g.size + e.h.size == self.named_count] or votes
-        constrained = [e for e in votes if e.g.size + e.h.size]
-        votes = constrained if _outvote_penalties(len(constrained), len(votes)) else votes
+        votes = [e for e in votes if e.g.size + e.h.size] or votes  # a number alone is a penalty
         if not votes:
             return None
         sizes = Counter((e.g.size, e.h.size) for e in votes)
@@ -127,8 +125,7 @@ class ConstraintVote:
         votes = {
             size: len(said) for size, said in self._distinct_answers.items() if self.named_count in (None, sum(size))
         }
-        total = sum(votes.values())
-        if _outvote_penalties(total - votes.get((0, 0), 0), total):
+        if len(votes) > 1:  # a number alone is a penalty
             votes.pop((0, 0), None)
         most = max(votes, key=lambda size: (votes[size], sum(size)), default=counts)
         if votes.get(most, 0) <= votes.get(counts, 0):
@@ -155,8 +152,3 @@ def _join_names(votes: list[Entry]) -> ConstraintLayout | None:
     g_names = tuple(dict.fromkeys(name for e in widest for name in e.g_names))
     h_names = tuple(dict.fromkeys(name for e in widest for name in e.h_names))
     return ConstraintLayout(len(g_names), len(h_names), g_names, h_names)
-
-
-def _outvote_penalties(constrained: int, total: int) -> bool:
-    """Whether so many answers with constraints, of all, mean that those without any are penalties."""
-    return constrained >= 2 and total - constrained <= PENALTY_SHARE * total

@@ -13,10 +13,11 @@ import numpy as np
 
 from meco.core.evaluation import Evaluation
 from meco.core.partial_answers import evaluate_partial, has_gaps
-from meco.errors import InvalidInput
+from meco.errors import CannotWrite, InvalidInput
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
+from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
 from meco.run.log.recorded_answers import RecordedAnswers
@@ -112,8 +113,10 @@ class EvaluationLog:
         named_count: int | None = None,
         unreplayed: RecordedAnswers | None = None,
         events: Events = NO_EVENTS,
+        equalities: EqualityDefaults | None = None,
     ) -> None:
         """An empty log; unreplayed answers enter as they are asked for, listeners of events are told of new ones."""
+        self.equalities = equalities or EqualityDefaults()
         self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
         self._declared = False  # whether the counts were given, and not learnt
@@ -122,6 +125,7 @@ class EvaluationLog:
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
+        self.has_success = False  # whether a call gave a usable answer
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
         self._builders: dict[bool, EvaluationsBuilder] = {}  # by number, and by arrival
@@ -150,7 +154,10 @@ class EvaluationLog:
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
         told = list(told)
-        log = EvaluationLog(self._vote.size, self._vote.named_count, self.unreplayed.without(told))
+        equalities = EqualityDefaults(self.equalities.known, by_arrival=self.equalities.by_arrival)
+        log = EvaluationLog(
+            self._vote.size, self._vote.named_count, self.unreplayed.without(told), equalities=equalities
+        )
         if self._declared:
             log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
@@ -179,8 +186,15 @@ class EvaluationLog:
         return True
 
     def add_answer(self, entry: Entry, reason: str = "") -> None:
-        """Enter a new answer, of which the listeners of Events are told; reason says why it failed."""
-        self._events.on_answer(entry)
+        """Enter a new answer, of which the listeners of Events are told first; reason says why it failed.
+
+        An answer that cannot be written is entered all the same, as it belongs to the result.
+        """
+        try:
+            self._events.on_answer(entry)
+        except CannotWrite:
+            self._enter_or_wait(entry, reason, new=True)
+            raise
         self._enter_or_wait(entry, reason, new=True)
 
     def add_recorded(self, entry: Entry) -> None:
@@ -190,13 +204,28 @@ class EvaluationLog:
     def _enter_or_wait(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Keep an answer, or let it wait until it is known what the constraints are; it may vote."""
         if entry.good:
+            self.has_success = True
             self._vote.note_answer(entry)
+            self.equalities.note_arrival(entry.number)
         if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
             self._keep_entry(*self._align_constraints(entry, reason), new=new)
         if self._vote.count_votes(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
+        if self.equalities.by_arrival:
+            self.fix_equalities()
+
+    def fix_equalities(self, calls: int = 1) -> bool:
+        """Fix the default tolerances of equalities once the first design is answered: whether that was done now.
+
+        calls is the size of the batch that was answered last.
+        """
+        return self.equalities.fix(self.entries, self.counts[1], calls)
+
+    def default_equality_tolerances(self) -> np.ndarray:
+        """Tolerances [q] of equalities without one of their own; estimates before they are fixed."""
+        return self.equalities.estimate(self.entries.values(), self.counts[1])
 
     def fix_constraints(self) -> None:
         """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
@@ -243,6 +272,7 @@ class EvaluationLog:
         self.first_reason.pop(Fault.MISMATCH, None)
         for _, entry in sorted(answers.items()):
             self._keep_entry(*self._align_constraints(entry, ""), new=True)
+        self.equalities.begin_again(self.entries, self.counts[1])
 
     def _keep_entry(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Keep an entry and count its fault; listeners are told of a new failure."""
@@ -266,7 +296,7 @@ class EvaluationLog:
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
         assert self.constraints is not None
-        if not sized and (widened := _fill_gaps(entry, self.constraints)) is not None:
+        if not sized and (widened := fill_gaps(entry, self.constraints)) is not None:
             return widened, reason
         if not sized:
             p, q = self.constraints.counts
@@ -310,7 +340,8 @@ class EvaluationLog:
     def good_points(self) -> PriorEvaluations:
         """Every usable answer as points that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
-        return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
+        dim = next((entry.x.size for entry in self.entries.values()), 0)
+        return PriorEvaluations(np.array([self.entries[n].x for n in good]).reshape(-1, dim), *self.values(good))
 
     def constraint_names(self, preferred: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first: the preferred ones where these are as many as there are."""
@@ -359,15 +390,18 @@ def names_grow(log: EvaluationLog) -> bool:
 
 def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
     """Enter the recorded answers of one batch into the log in the steps of its run, and check the constraints."""
+    calls = 0
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
             log.add_recorded(entry)
             log.mark_planned_below(entry.number + 1)
+            calls += entry.attempt == 0
         log.fix_constraints()
+    log.fix_equalities(calls)
     log.check_constraints()
 
 
-def _fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
+def fill_gaps(entry: Entry, agreed: ConstraintLayout) -> Entry | None:
     """A partial answer, some of whose names are missing, with nan for them; None where it is no such answer."""
     named = all(entry.g_names) and all(entry.h_names) and all(agreed.g_names) and all(agreed.h_names)
     told = set(entry.g_names) <= set(agreed.g_names) and set(entry.h_names) <= set(agreed.h_names)

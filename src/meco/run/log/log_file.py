@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import struct
-import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -42,7 +41,6 @@ CHECK = struct.Struct("<I")
 VALUE = struct.Struct("<d")
 NUMBER = struct.Struct("<Q")
 CALL, NAMES, ERRORS = 1, 2, 3
-FLUSH_SECONDS = 0.05  # seconds that a record may wait for company before it is handed to the system
 LARGEST_LOG_BYTES = 1 << 32  # bytes
 
 Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -124,14 +122,12 @@ def _decode_names(content: bytes) -> Names | None:
 
 
 class LogFile:
-    """Appends entries. What is written survives the end of the process; with fsync, that of the machine."""
+    """Appends entries. What was appended survives the end of the process; with fsync, that of the machine."""
 
     def __init__(self, path: Path, names: Iterable[Names] = (), *, fsync: bool = False) -> None:
         """Open the file to append, making it where it is missing; names are those that it already numbers."""
         self.path, self.fsync = path, fsync
         self._encode = Encoder(names)
-        self._waiting: list[bytes] = []
-        self._since = 0.0
         self._open()
 
     def _open(self) -> None:
@@ -151,12 +147,10 @@ class LogFile:
             return False
 
     def append(self, entry: Entry) -> None:
-        """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
-        now = time.monotonic()
-        self._waiting.append(self._encode(entry))
-        if now - self._since > FLUSH_SECONDS:
-            self.flush(sync=False)
-            self._since = now
+        """Add a record: it is handed to the system, and with fsync to the disk, before this returns."""
+        self._write(self._encode(entry))
+        if self.fsync:
+            os.fsync(self._descriptor)
 
     def _write(self, content: bytes) -> None:
         """Write all of it or, on a full disk or where a signal breaks it off, none of it; raises what broke it."""
@@ -170,29 +164,15 @@ class LogFile:
             raise
         self._size += len(content)
 
-    def flush(self, *, sync: bool = True) -> None:
-        """Hand everything over to the system, and to the disk where that was asked for."""
-        if self._waiting:
-            self._write(b"".join(self._waiting))
-            self._waiting.clear()
-        if sync and self.fsync:
-            os.fsync(self._descriptor)
-
     def rewrite(self, entries: Iterable[Entry]) -> None:
-        """Replace the whole file by these entries at once; what waits is dropped."""
-        self._waiting.clear()
-        self.close(flush=False)
+        """Replace the whole file by these entries at once."""
+        self.close()
         self._encode = write_log(self.path, entries, fsync=self.fsync)
         self._open()
 
-    def close(self, *, flush: bool = True) -> None:
-        """Flush, unless told not to, and close the file, in every case; nothing where it is closed."""
-        if self._descriptor < 0:
-            return
-        try:
-            if flush:
-                self.flush()
-        finally:
+    def close(self) -> None:
+        """Close the file; nothing where it is closed."""
+        if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1  # closed once, also where that fails
             os.close(descriptor)
 
