@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from meco.bench.plan.contender import is_removed
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiments import EXPERIMENTS
 from meco.bench.plan.revise import list_left_out
@@ -111,9 +112,22 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def build_chapters(contents: StoreContents) -> list[Chapter]:
-    """A chapter for each experiment of a store, with the same colours throughout."""
+    """A chapter for each experiment of a store without removed methods, with the same colours throughout."""
     palette = Palette()
-    return [build_chapter(experiment, contents, palette) for experiment in list_known_experiments(contents)]
+    kept = [drop_removed(experiment) for experiment in list_known_experiments(contents)]
+    return [build_chapter(experiment, contents, palette) for experiment in kept if experiment.contenders]
+
+
+def drop_removed(experiment: Experiment) -> Experiment:
+    """The experiment without methods that this version does not have any more; a note of its report names them."""
+    lost = [c.label for c in experiment.contenders if is_removed(c.method)]
+    if not lost:
+        return experiment
+    kept = tuple(c for c in experiment.contenders if c.label not in lost)
+    note = f"Stored runs of removed methods are not shown: {', '.join(lost)}."
+    return replace(
+        experiment, contenders=kept, report=replace(experiment.report, notes=(*experiment.report.notes, note))
+    )
 
 
 def list_known_experiments(contents: StoreContents) -> list[Experiment]:

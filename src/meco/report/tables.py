@@ -22,7 +22,6 @@ BASES = {  # methods that are compared with every other one -> name of the table
     SCORE_REWARDED: "pairs",
     "MeCO": "pairs",
     AS_PRINTED: "pairs-as-printed",
-    "MeCO-TR": "pairs-meco-tr",
     DEFAULT: "pairs-default",
 }
 LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {

@@ -11,14 +11,12 @@ from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UNITS_SUFFIX
 
-TR_METHODS = ("TR", "TR-ES", "MeCO-TR")  # of the last two there are stored runs alone
-QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
-FEW_FOCUS = ("TR", "MeCO-TR")
-FEW_METHODS = (*FEW_FOCUS, "COBYQA", "SLSQP", "COBYLA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
+QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES")
+FEW_METHODS = ("TR", "COBYQA", "SLSQP", "COBYLA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
 OTHER_MODEL_METHODS = ("COBYQA",)  # quick enough: COBRA and SACOBRA take minutes a run from D = 30 on
 LOCAL_METHODS = ("SLSQP", "COBYLA")  # what SciPy's users have
-COSTLY_METHODS = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO", "COBRA", "SACOBRA")  # for D <= 20 and few evaluations
-METHODS_AT_100D = (*TR_METHODS, "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", "SciPy-DE", "SHADE", "SHADE-FR")
+COSTLY_METHODS = ("COBRA", "SACOBRA")  # for D <= 20 and few evaluations
+METHODS_AT_100D = ("TR", "SLSQP", "MA-ES", "CMA-ES-native", "CMA-ES-AL", "SciPy-DE", "SHADE", "SHADE-FR")
 SHORT_PER_VARIABLE, MOST_WITH_COSTLY = 10, 100  # evaluations: a Gaussian process takes a minute for a hundred
 # real-world problems beyond D = 30
 RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))  # those beyond the paper's are of benchmarks/rwco
@@ -46,7 +44,7 @@ def _list_unseen_problems() -> tuple[str, ...]:
 
 def _make_cec2017_experiment(dim: int) -> Experiment:
     """CEC2017 in one dimension: our methods beside those that are quick enough there."""
-    quick = (*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")
+    quick = ("TR", *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")
     return Experiment(
         f"cec2017-{dim}d",
         f"CEC2017, D = {dim}",
@@ -55,9 +53,9 @@ def _make_cec2017_experiment(dim: int) -> Experiment:
         dims=(dim,),
         runs=5,
         report=ReportPlan(
-            about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
+            about="The paper's instances with 50 D evaluations.",
             views=("ranks", "critical", "values", "pairs", "feasibility", "progress", "profiles"),
-            focus=TR_METHODS,
+            focus=("TR",),
         ),
     )
 
@@ -68,7 +66,7 @@ def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim
     Where Bayesian methods and surrogates belong, and can be afforded.
     """
     others = (*OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL", "SciPy-DE")
-    few = tuple(Contender.from_method(method) for method in (*FEW_FOCUS, *others, *COSTLY_METHODS))
+    few = tuple(Contender.from_method(method) for method in ("TR", *others, *COSTLY_METHODS))
     return Experiment(
         name,
         f"{title}, at most {MOST_WITH_COSTLY} evaluations",
@@ -81,7 +79,7 @@ def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim
         report=ReportPlan(
             about="Every method that needs seconds for an evaluation beside those that need none, five runs each.",
             views=("ranks", "critical", "pairs", "feasibility", "profiles"),
-            focus=FEW_FOCUS,
+            focus=("TR",),
         ),
     )
 
@@ -149,7 +147,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "unseen": Experiment(
         "unseen",
         "CEC2017, an instance that nothing was tuned on",
-        _make_contenders((*TR_METHODS, *OTHER_MODEL_METHODS, "MA-ES", "CMA-ES-native")),
+        _make_contenders(("TR", *OTHER_MODEL_METHODS, "MA-ES", "CMA-ES-native")),
         CEC_NAMES,
         dims=(10, 30),
         instance="9",
@@ -157,7 +155,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
         report=ReportPlan(
             about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
             views=("ranks", "critical", "pairs", "feasibility"),
-            focus=TR_METHODS,
+            focus=("TR",),
         ),
     ),
     "constants": Experiment(
@@ -203,7 +201,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",
-        _make_contenders((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")),
+        _make_contenders(("TR", *QUICK_METHODS, *OTHER_MODEL_METHODS, *LOCAL_METHODS, "CMA-ES-AL")),
         tuple(name for name in RW_NAMES if name not in LARGE_PROBLEMS),
         most=2500,
         runs=5,
@@ -211,20 +209,20 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be "
             "least at a useless point there; feasibility first is what counts.",
             views=("ranks", "critical", "values", "pairs", "feasibility"),
-            focus=TR_METHODS,
+            focus=("TR",),
         ),
     ),
     "rwco-large": Experiment(
         "rwco-large",
         "Real-world problems beyond 30 variables",
-        _make_contenders((*FEW_FOCUS, *QUICK_METHODS, "SLSQP", "CMA-ES-AL")),
+        _make_contenders(("TR", *QUICK_METHODS, "SLSQP", "CMA-ES-AL")),
         LARGE_PROBLEMS,
         most=2500,
         runs=5,
         report=ReportPlan(
             about="The other 19 of the 57, up to 158 variables, without the methods that take minutes a run there.",
             views=("ranks", "critical", "values", "pairs", "feasibility"),
-            focus=FEW_FOCUS,
+            focus=("TR",),
         ),
     ),
     "families": Experiment(
@@ -238,7 +236,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             about="Wells, growth, chains and switching functions under constraints of every kind, some rough or "
             "failing (docs/generated.md).",
             views=("ranks", "critical", "pairs", "feasibility"),
-            focus=FEW_FOCUS,
+            focus=("TR",),
         ),
     ),
     **{f"budgets-{k}": _make_budget_experiment(k) for k in EVALUATIONS_PER_VARIABLE},
@@ -267,7 +265,7 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             "units. f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up "
             "violations in these units.",
             views=("ranks", "critical", "pairs", "feasibility"),
-            focus=FEW_FOCUS,
+            focus=("TR",),
         ),
     ),
 }

@@ -17,7 +17,6 @@ PEERS = (
     "SHADE-FR",
     "MA-ES",
     "CMA-ES-native",
-    "COLSHADE",
     "CMA-ES-AL",
     "SciPy-DE",
     "COBYQA",
@@ -25,8 +24,6 @@ PEERS = (
     "COBYLA",
     "ISRES",
     "TR",
-    "TR-ES",
-    "MeCO-TR",
 )
 TRAININGS = (AS_PRINTED, SCORE_REWARDED)  # of MeCO
 SHADE_FAMILY = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR")
