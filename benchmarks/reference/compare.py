@@ -6,7 +6,8 @@ count as 1e-8, runs without a feasible point are compared by their violation. In
 problems.
 
 A suite fails where a share solved is lower by more than 1 point (cutest) or 2 points (others), or where more than one
-problem in twenty got worse.
+problem in twenty got worse. With five seeds chance alone fails many (show): a suite fails clearly where the interval of
+such a share lies below 0, or significantly more problems got worse than better by the factor of two (sign test).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from benchmarks.reference import problems
@@ -83,11 +85,12 @@ def compare(old_path: Path, new_path: Path, at: str = "end") -> int:
     print(f"old: {old_path}, {len(old)} runs; new: {new_path}, {len(new)} runs; {len(keys)} pairs")
     if skipped:
         print(f"left out: {len(skipped)} runs of tasks that the new engine does not take (NotImplementedError)")
-    failed, chances = [], {}
+    failed, clearly, chances = [], [], {}
     for suite in dict.fromkeys(key[0] for key in keys):
         rows = [(old[key], new[key]) for key in keys if key[0] == suite]
-        if not compare_suite(suite, rows, at):
-            failed.append(suite)
+        verdict = compare_suite(suite, rows, at)
+        failed += [suite] * verdict.fails
+        clearly += [suite] * verdict.clearly
         chances[suite] = chance_of_better(rows, at)
     print("\nnew is better (signed-rank test over problems, one-sided, corrected by Holm):")
     for suite, p in correct_by_holm(chances).items():
@@ -96,15 +99,31 @@ def compare(old_path: Path, new_path: Path, at: str = "end") -> int:
     if lacking:
         print(f"\n{len(lacking)} problems lack runs in {new_path}: {', '.join(name for _, name in lacking[:10])}")
     print(f"\n{'FAILED: ' + ', '.join(failed) if failed else 'no suite fails'}")
+    if failed:
+        print(f"of these clearly, beyond what chance makes of equal engines: {', '.join(clearly) or 'none'}")
     return int(bool(failed))
 
 
-def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> bool:
-    """Print the comparison of a suite; whether it passes."""
+class Verdict(NamedTuple):
+    """Whether a suite fails, and whether that is more than chance makes of two equal engines."""
+
+    fails: bool
+    clearly: bool
+
+
+def chance_of_worse(worse: int, better: int) -> float:
+    """p of a one-sided sign test: of problems that changed by the factor so many got worse."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(worse, worse + better, alternative="greater").pvalue) if worse else 1.0
+
+
+def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> Verdict:
+    """Print the comparison of a suite; its verdict."""
     gaps = {k: v for k, v in by_problem(rows, lambda row: find_gap(row, at)).items() if not np.isnan(v[0]).any()}
     said = "of the answer" if suite == "noise" else f"after {at if at != 'end' else 'all'} evaluations"
     print(f"\n{suite}: {len(gaps)} problems, {len(rows)} pairs of runs, {said}{'' if at == 'end' else ' per variable'}")
-    allowed, lower = ALLOWED.get(suite, 2.0), False
+    allowed, lower, clearly = ALLOWED.get(suite, 2.0), False, False
     if gaps:
         print(f"  {'solved to':<10}{'old':>8}{'new':>8}{'new - old':>11}   95 % interval")
         for t in ACCURACIES:
@@ -112,7 +131,7 @@ def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> bool:
             change = solved[:, 1] - solved[:, 0]
             low, high = bootstrap(change)
             beyond = change.mean() < -allowed
-            lower |= bool(beyond)
+            lower, clearly = lower or bool(beyond), clearly or (bool(beyond) and high < 0)
             mark = f"  LOWER BY MORE THAN {allowed:g}" if beyond else ""
             print(f"  {t:<10g}{solved[:, 0].mean():>7.1f}%{solved[:, 1].mean():>7.1f}%{change.mean():>+11.1f}"
                   f"   {low:+.1f} to {high:+.1f}{mark}")  # fmt: skip
@@ -130,6 +149,7 @@ def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> bool:
     worse = {name: c for name, c in changes.items() if c[0] > WORSE}
     better = sum(c[0] < 1 / WORSE for c in changes.values())
     many = len(worse) > ALLOWED_WORSE * len(changes)
+    clearly = clearly or (many and chance_of_worse(len(worse), better) < LEVEL)
     print(f"  median worse by a factor of {WORSE:g}: {len(worse)} of {len(changes)} problems"
           f"{'  MORE THAN ONE IN TWENTY' if many else ''}; better by it: {better}")  # fmt: skip
     for name, (factor, text) in sorted(worse.items(), key=lambda item: -item[1][0]):
@@ -139,7 +159,7 @@ def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> bool:
     ]
     if errors:
         print(f"  {len(errors)} runs ended by an error that the old ones do not have: {'; '.join(errors[:3])}")
-    return not (lower or many)
+    return Verdict(lower or many, clearly)
 
 
 def median_change(problem: str, rows: list[tuple[Row, Row]], at: str) -> tuple[float, str]:
@@ -212,6 +232,35 @@ def show_measure(name: str, values: dict[str, tuple[np.ndarray, np.ndarray]]) ->
         print(f"  {name:<20}{old:>6.1f}%{new:>7.1f}%{new - old:>+8.1f}   {low:+.1f} to {high:+.1f}")
 
 
+def show_chance(path: Path, tries: int = 200) -> None:
+    """Print what chance alone makes of a comparison: two engines with the runs of a file, seeds drawn twice.
+
+    By suite the standard deviation of the difference of each share solved, in points, the share of problems whose
+    median gets worse by a factor of two, and how often the suite fails.
+    """
+    found, rng = read_runs(path), np.random.default_rng(1)
+    print(f"\nby chance alone, new - old of two comparisons of {path.name}, seeds drawn with replacement:")
+    print(
+        f"{'suite':<11}" + "".join(f"{f'sd at {t:g}':>14}" for t in ACCURACIES) + f"{'medians worse':>16}{'fails':>8}"
+    )
+    for suite in dict.fromkeys(key[0] for key in found):
+        rows = [row for key, row in found.items() if key[0] == suite and not math.isnan(find_gap(row))]
+        gaps = [np.maximum(pair[0], LEAST_GAP) for pair in by_problem([(row, row) for row in rows], find_gap).values()]
+        if not gaps:
+            continue
+        changes, worse = [], []
+        for _ in range(tries):
+            drawn = [rng.choice(values, (2, values.size)) for values in gaps]
+            changes.append([100 * np.mean([np.mean(b <= t) - np.mean(a <= t) for a, b in drawn]) for t in ACCURACIES])
+            medians = np.array([np.median(pair, axis=1) for pair in drawn])
+            there = np.where(np.isfinite(medians), medians, INFEASIBLE_GAP)
+            worse.append(100 * np.mean(there[:, 1] > WORSE * there[:, 0]))
+        spread, lowest = np.std(changes, axis=0), np.min(changes, axis=1)
+        fails = (lowest < -ALLOWED.get(suite, 2.0)) | (np.array(worse) > 100 * ALLOWED_WORSE)
+        ends = f"{np.mean(worse):>15.1f}%{100 * fails.mean():>7.0f}%"
+        print(f"{suite:<11}" + "".join(f"{value:>14.1f}" for value in spread) + ends)
+
+
 def show(path: Path) -> None:
     """Print the shares solved by suite, accuracy and evaluations per variable, and the other measures."""
     found = read_runs(path)
@@ -237,3 +286,4 @@ def show(path: Path) -> None:
                 said.append(f"{name} {np.nanmean(values):.1f} %")
         seconds = sum(number(row, "seconds") for row in rows)
         print(f"{suite}: {', '.join(said)}; {seconds:.0f} s")
+    show_chance(path)
