@@ -34,7 +34,9 @@ class Loop:
         if own is not None:
             own.run(self.evaluator, stop)
         while own is None and not self.evaluator.is_spent:
-            self.evaluate_and_tell(self.ask())
+            x = self.ask()
+            self.engine.tell(x, self._evaluation_function()(x))
+            self.record_generation()
             if stop is not None and stop():
                 break
         remarks, notes = find_capability(self.engine, Remarks), self.evaluator.history.notes
