@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import meco
-from meco.run.calling.answers import Fault
+from meco.run.answer import Fault
 from meco.run.folder.run_folder import STATE_COST_FACTOR, RunFolder
 from meco.run.log.evaluation_log import Entry
 from meco.run.log.log_file import LogFile

@@ -16,8 +16,8 @@ from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result
+from meco.run.answer import Answer, Fault, check_finite, make_failed_answer
 from meco.run.async_search import AsyncSearch, check_asynchronous
-from meco.run.calling.answers import Answer, Fault, check_finite, make_failed_answer
 from meco.run.calling.blas_threads import one_thread
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
@@ -204,7 +204,7 @@ class Optimizer:
         g_names, h_names = _name_constraints(self.request, self._told_counts)
         answer = answer._replace(g_names=g_names, h_names=h_names)
         if answer.fault is Fault.NONE and not np.isnan(errors).any():
-            answer = answer._replace(errors=errors)
+            answer = answer._replace(se=errors)
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _find_numbers(self, points: np.ndarray) -> list[int]:

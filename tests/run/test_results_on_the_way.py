@@ -19,7 +19,7 @@ from meco.core.growing_rows import GrowingRows
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
-from meco.run.calling.answers import Fault
+from meco.run.answer import Fault
 from meco.run.log.evaluation_columns import EvaluationColumns
 from meco.run.log.evaluation_log import Entry, PriorEvaluations
 from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing

@@ -15,7 +15,7 @@ from meco.errors import DamagedFile
 from meco.evaluations import Evaluations
 from meco.files.regular_files import read_regular
 from meco.files.schema import check_form, parse_json, read_json
-from meco.run.calling.answers import Fault
+from meco.run.answer import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace

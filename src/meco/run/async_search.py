@@ -15,11 +15,11 @@ from meco.core.evaluator import Evaluator
 from meco.core.memory import Record
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
+from meco.run.engine_search import make_search
 from meco.run.folder.search_state import restore_search
 from meco.run.function_source import ValueLookup, Values
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.request import Request
-from meco.run.search import make_search
 
 
 def check_asynchronous(method: str) -> None:

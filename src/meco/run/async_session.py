@@ -13,8 +13,8 @@ import numpy as np
 from meco.core.memory import DoesNotFit
 from meco.errors import MecoError
 from meco.result import Result
+from meco.run.answer import Fault
 from meco.run.async_search import AsyncSearch
-from meco.run.calling.answers import Fault
 from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
 from meco.run.folder.resume import pack_search, read_saved_search
 from meco.run.folder.search_state import SearchState

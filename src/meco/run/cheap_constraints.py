@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.core.cheap_set import CheapLimits, CheapSet
 from meco.errors import InvalidInput
-from meco.run.calling.answers import WrongForm
+from meco.run.answer import WrongForm
 from meco.run.constraints import BoundArguments, FunctionOfNames, LimitedValues, Row, read_constraints
 from meco.run.function_source import make_box
 from meco.run.tolerances import strictest_tolerance

@@ -17,7 +17,7 @@ from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
 from meco.result import LimitPrices, Result, describe_doubt, format_probability, is_feasible_in_mean
-from meco.run.calling.answers import Answer, Fault
+from meco.run.answer import Answer, Fault
 from meco.run.calling.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
 from meco.run.make_result import constraint_values

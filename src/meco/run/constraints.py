@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.run.calling.answers import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
+from meco.run.answer import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
 from meco.run.calling.call import label_names
 from meco.variables import Variables
 

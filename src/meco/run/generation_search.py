@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 
 from meco.core.memory import Record
+from meco.run.engine_search import make_search
 from meco.run.folder.search_state import can_save_search, capture_search, restore_search
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
-from meco.run.search import make_search
 
 
 class GenerationSearch:

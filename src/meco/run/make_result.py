@@ -27,7 +27,7 @@ from meco.result import (
     format_probability,
     is_feasible_in_mean,
 )
-from meco.run.calling.answers import FAULT_MESSAGES, Fault
+from meco.run.answer import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog, count_unlisted_numbers, make_columns
 from meco.run.log.evaluations_builder import Listing

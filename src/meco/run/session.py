@@ -16,6 +16,7 @@ from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.blas_threads import one_thread
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
+from meco.run.engine_search import make_search
 from meco.run.function_fingerprint import NO_FINGERPRINTS, Fingerprints, is_changed
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
@@ -24,7 +25,6 @@ from meco.run.log.recorded_answers import RecordedAnswers
 from meco.run.make_result import list_many_constraints, make_result
 from meco.run.quick_calls import CallSeconds
 from meco.run.request import Request
-from meco.run.search import make_search
 
 if TYPE_CHECKING:
     from meco.run.folder.run_folder import RunFolder

@@ -17,8 +17,8 @@ import meco
 from interruption import broken_off
 from meco import Checkpoint
 from meco.errors import InvalidInput
+from meco.run.answer import Fault
 from meco.run.calling import blas_threads
-from meco.run.calling.answers import Fault
 from meco.run.calling.blas_threads import count_blas_threads, count_search_threads, find_thread_functions
 from meco.run.folder import run_folder as runfolder
 from meco.run.folder.reader import load_run

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco import Method, Workers
-from meco.run.calling.answers import EvaluationFailed
+from meco.run.answer import EvaluationFailed
 
 METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO", "COLSHADE")
 

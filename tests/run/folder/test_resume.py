@@ -19,7 +19,7 @@ import meco
 from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.calling.answers import Fault
+from meco.run.answer import Fault
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry
 from meco.run.log.log_file import HEADER, Encoder, read_log, write_log

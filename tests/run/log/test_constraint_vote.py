@@ -15,7 +15,7 @@ from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances, Workers
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
-from meco.run.calling.answers import Fault, read_answer
+from meco.run.answer import Fault, read_answer
 from meco.run.folder import run_folder as runfolder
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog

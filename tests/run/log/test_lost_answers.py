@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from meco import Stop
-from meco.run.calling.answers import Cause, EvaluationFailed, make_raised_answer
+from meco.run.answer import Cause, EvaluationFailed, make_raised_answer
 from meco.run.calling.backends import ExecutorBackend
 from meco.run.calling.caller import CallJob, Stopping
 from small_runs import posix, run

@@ -14,7 +14,7 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.options import Workers
-from meco.run.calling.answers import Answer, Fault, make_failed_answer
+from meco.run.answer import Answer, Fault, make_failed_answer
 from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend, Stopping, StopRun
 from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool

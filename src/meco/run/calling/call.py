@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.run.calling.answers import (
+from meco.run.answer import (
     MISSING_VALUE,
     Answer,
     Fault,
@@ -140,13 +140,13 @@ def _join_constraints(
     answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
 ) -> Answer:
     """The answer with the separate constraints, [p] and [q] each, after the function's own, named by their labels."""
-    errors = answer.errors
+    errors = answer.se
     if errors.size:  # those of separate constraints have none
         own = 1 + answer.g.size
         more = [np.zeros(sum(v.size for v in part)) for part in (g, h)]
         errors = np.concatenate([errors[:own], more[0], errors[own:], more[1]])
     return answer._replace(
-        errors=errors,
+        se=errors,
         g=np.concatenate([answer.g, *g]),
         h=np.concatenate([answer.h, *h]),
         g_names=answer.g_names + _list_names(constraints, g, "g"),

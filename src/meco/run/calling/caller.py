@@ -17,7 +17,7 @@ from meco.core.evaluator import BudgetSpent
 from meco.core.signals import interrupt_signals, note_signals
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import (
+from meco.run.answer import (
     FAULT_MESSAGES,
     GAVE_A_DICT,
     GAVE_TOO_MANY,

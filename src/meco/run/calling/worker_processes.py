@@ -25,7 +25,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.options import Stop
-from meco.run.calling.answers import Answer, Fault, make_failed_answer
+from meco.run.answer import Answer, Fault, make_failed_answer
 from meco.run.calling.caller import CallJob, Stopping
 
 PARENT_CHECK_SECONDS = 0.5  # seconds between a worker's looks at whether its parent still lives

@@ -20,11 +20,11 @@ from meco.core.memory import DoesNotFit, Record, capture_state, flatten_state, r
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_TENSORS_BYTES, pack_tensors, parse_tensors
 from meco.methods import METHODS
+from meco.run.engine_search import make_search
 from meco.run.function_source import PointCaller, ValueLookup
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.make_result import library_versions
 from meco.run.request import Request
-from meco.run.search import make_search
 
 TRACE = "trace."
 DIGEST_BYTES = hashlib.sha256().digest_size

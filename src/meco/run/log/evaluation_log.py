@@ -15,7 +15,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.partial_answers import evaluate_partial, has_gaps
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
-from meco.run.calling.answers import CLEARLY_OFF, NO_VALUES, Answer, Fault
+from meco.run.answer import CLEARLY_OFF, NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
 from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
         """The entry of an answer to one call at x [D]."""
         values = answer.f, answer.g, answer.h
-        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names, answer.errors)
+        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names, answer.se)
 
     @property
     def good(self) -> bool:

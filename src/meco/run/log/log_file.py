@@ -28,7 +28,7 @@ import numpy as np
 from meco.errors import DamagedFile
 from meco.files.atomic import replace_file
 from meco.files.regular_files import read_regular
-from meco.run.calling.answers import Fault
+from meco.run.answer import Fault
 from meco.run.log.evaluation_log import Entry
 
 MAGIC = b"MECOLOG\n"

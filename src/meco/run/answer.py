@@ -82,7 +82,24 @@ class Answer(NamedTuple):
     reason: str = ""
     cause: Cause | None = None
     where: str = ""  # the line that raised it, or that of a function whose answer cannot be read
-    errors: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] where none were told
+    se: np.ndarray = NO_VALUES  # standard errors of f, g and h [1 + p + q]; [0] without any
+
+    @property
+    def good(self) -> bool:
+        """Whether the call gave usable values; some may be nan, which stands for "not computed, for x is infeasible"."""
+        return self.fault is Fault.NONE
+
+    @property
+    def informative(self) -> bool:
+        """Whether its numbers can be learnt from: those of a good answer, or finite ones beside nan."""
+        if self.fault is not Fault.NOT_FINITE:
+            return self.good
+        return not (math.isinf(self.f) or np.isinf(self.g).any() or np.isinf(self.h).any())
+
+    @property
+    def violates_a_constraint(self) -> bool:
+        """Whether a constraint is violated, which explains what a partial answer leaves out."""
+        return bool((self.g > 0.0).any() or (np.abs(self.h) > CLEARLY_OFF).any())
 
 
 def make_failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
@@ -129,7 +146,7 @@ def read_answer(value: Any) -> Answer:
         errors = NO_VALUES if (told := _read_told_errors(value)) is None else read_errors(told, (*g_names, *h_names))
     except Exception as error:  # whatever an unknown object does when it is read
         return _make_unreadable_answer(value, error)
-    answer = check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, errors=errors))
+    answer = check_finite(Answer(float(scalar[0]), g, h, g_names, h_names, se=errors))
     return _name_missing(answer, value) if answer.fault is Fault.NOT_FINITE else answer
 
 
@@ -209,9 +226,7 @@ def read_rows(value: Any, count: int) -> list[Answer]:
             errors = [read_errors(row, names) for row in _split_error_rows(told, count)]
     except Exception as error:
         return [_make_unreadable_answer(value, error)] * count
-    return [
-        check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names, errors=errors[i])) for i in range(count)
-    ]
+    return [check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names, se=errors[i])) for i in range(count)]
 
 
 def _split_error_rows(told: Any, count: int) -> list[Any]:
