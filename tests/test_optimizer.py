@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meco.run.log.evaluation_log import count_unlisted_numbers
 from numpy.testing import assert_array_equal
 
 import meco
 from meco import Method, Optimizer, Variable
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.log.evaluation_log import count_unlisted_numbers
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
@@ -263,7 +263,7 @@ def test_a_state_with_another_number_or_budget_is_refused():
 
 
 def test_columns_of_very_many_constraints_are_made_as_answers_are_told(monkeypatch):
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 100)
+    monkeypatch.setattr("meco.answer.build.MOST_UNLISTED", 100)
     search = Optimizer([(-5, 5)] * 2, n_ineq=30, budget=60, method="SHADE", seed=1)
     while not search.done:
         x = search.ask()

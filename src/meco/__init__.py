@@ -10,7 +10,6 @@ from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
     from meco.adapters.scipy import scipy_method as scipy_method
-    from meco.api import minimize as minimize
     from meco.batch_solve import solve as solve
     from meco.bench.report.run_page import write_report as write_report
     from meco.core.evaluation import Evaluation as Evaluation
@@ -19,6 +18,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.core.problem import problem as problem
     from meco.method_record import MethodRecord as MethodRecord
     from meco.methods import METHODS as METHODS
+    from meco.minimize import minimize as minimize
     from meco.optimizer import Optimizer as Optimizer
     from meco.options import Checkpoint as Checkpoint
     from meco.options import Method as Method
@@ -29,7 +29,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.problems.suite import get_problem as get_problem
     from meco.problems.suite import get_suite as get_suite
     from meco.result import Result as Result
-    from meco.run.calling.command import Command as Command
+    from meco.run.command import Command as Command
     from meco.run.confirm import confirm as confirm
     from meco.run.constraints import LinearConstraint as LinearConstraint
     from meco.run.progress import Progress as Progress
@@ -39,7 +39,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "minimize": "api",
+    "minimize": "minimize",
     "Optimizer": "optimizer",
     "solve": "batch_solve",
     "Result": "result",
@@ -51,7 +51,7 @@ _HOMES = {
     "Checkpoint": "options",
     "Method": "options",
     "LinearConstraint": "run.constraints",
-    "Command": "run.calling.command",
+    "Command": "run.command",
     "Progress": "run.progress",
     "confirm": "run.confirm",
     "Problem": "core.problem",
@@ -75,7 +75,10 @@ if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name 
     def __getattr__(name: str) -> _typing.Any:
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
-            return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
+            found = getattr(_import_module(f"meco.{_HOMES[name]}"), name)
+            if _HOMES[name] == name:  # else the module of the same name would take its place
+                globals()[name] = found
+            return found
         raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
 
     def _hint_at_name(name: str) -> str:

@@ -22,7 +22,6 @@ from meco.files.names import escape_for_terminal
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
     "resume": "continue an interrupted run",
-    "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
     "train-tr": "train a policy over profiles of TR's controls",

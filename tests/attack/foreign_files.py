@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from changed_fields import FUNCTION, _store
 from in_process import call, complaint
-
-from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.run.folder.reader import write_run_json
 from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
+
+from meco.bench.run.campaign_folder import PACKED_FILE
 
 MORE = 400 << 20  # bytes of memory that reading may take beyond what was there
 MUCH = 1 << 30  # bytes that a bomb unpacks to

@@ -21,7 +21,7 @@ import meco
 import noisy_problems
 from meco.cli import main
 from meco.methods import DEFAULT
-from meco.run.calling.command import Command
+from meco.run.command import Command
 
 PROBLEM = """
 import os, time

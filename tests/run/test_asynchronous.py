@@ -10,6 +10,8 @@ from threading import Event
 
 import numpy as np
 import pytest
+from meco.run.folder.reader import load_run
+from meco.run.log.log_file import read_log
 from numpy.testing import assert_array_equal
 
 import meco
@@ -18,8 +20,6 @@ from meco import Checkpoint, Stop, Variables, Workers
 from meco.errors import DamagedFile, InvalidInput
 from meco.methods import DEFAULT
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.reader import load_run
-from meco.run.log.log_file import read_log
 
 BOX = [(-2.0, 2.0)] * 4
 one_of_family = pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-
 from meco.run.function_fingerprint import VERSION, fingerprint_function, is_changed
 
 FIRST = """

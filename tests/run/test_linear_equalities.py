@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
+from meco.run.log.evaluations_builder import Listing
 
 import meco
 from meco.run.constraints import LimitedValues, MatrixProduct
-from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
-from meco.run.log.evaluations_builder import Listing
 
 TARGET, WEIGHTS = np.array([8.0, 6.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0])
 

@@ -11,6 +11,9 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from meco.run.log.evaluation_columns import EvaluationColumns
+from meco.run.log.evaluation_log import Entry, PriorEvaluations
+from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Method, Tolerances, Workers, minimize
@@ -20,9 +23,6 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
 from meco.run.answer import Fault
-from meco.run.log.evaluation_columns import EvaluationColumns
-from meco.run.log.evaluation_log import Entry, PriorEvaluations
-from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
@@ -166,7 +166,7 @@ def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch):
     monkeypatch.setattr(EvaluationsBuilder, "make_columns", lambda *given: made.append(1) or plain(*given))
     late = minimize(fails_now_and_then, BOX, budget=40, seed=1)
     assert not made
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 4)
+    monkeypatch.setattr("meco.answer.build.MOST_UNLISTED", 4)
     early = minimize(fails_now_and_then, BOX, budget=40, seed=1)
     assert len(made) > 5
     assert frozen(early) == frozen(late)
@@ -178,7 +178,7 @@ def test_columns_of_an_asynchronous_run_are_made_once_whatever_a_callback_reads(
     appended, first = [], threading.Event()
     plain = EvaluationColumns._append_entries
     monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda b, e: appended.append(len(e)) or plain(b, e))
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
+    monkeypatch.setattr("meco.answer.build.MOST_UNLISTED", 40)
     calls = []
 
     def fun(x):
@@ -202,7 +202,7 @@ def test_a_call_that_never_answers_leaves_no_columns_for_the_end(monkeypatch):
     appended, hangs = [], threading.Event()
     plain = EvaluationColumns._append_entries
     monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda c, e: appended.append(len(e)) or plain(c, e))
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
+    monkeypatch.setattr("meco.answer.build.MOST_UNLISTED", 40)
     calls, ending = [], []
 
     def fun(x):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from meco.run.log.constraint_vote import CONSTRAINT_VOTES
+from meco.run.log.evaluation_log import Entry, EvaluationLog
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import Tolerances, Workers
 from meco.errors import InvalidInput
 from meco.run.answer import Fault, read_rows
-from meco.run.log.constraint_vote import CONSTRAINT_VOTES
-from meco.run.log.evaluation_log import Entry, EvaluationLog
 from small_runs import BOX, f_and_g, named, noted
 
 FAMILIES = ("TR", "SHADE", "MA-ES")

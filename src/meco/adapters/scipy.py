@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import minimize
+from meco import minimize
 from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
 from meco.result import Result

@@ -41,6 +41,7 @@ class Fault(IntEnum):
     MISMATCH = 5
     WORKER_LOST = 6
     TOLD = 7
+    NOT_CALLED = 8  # for a reason that is not the function's: never logged
 
 
 FAULT_MESSAGES = {
@@ -51,6 +52,7 @@ FAULT_MESSAGES = {
     Fault.MISMATCH: "gave another number of constraints",
     Fault.WORKER_LOST: "lost the worker process",
     Fault.TOLD: "told as failed",
+    Fault.NOT_CALLED: "could not be called",
 }
 
 
@@ -58,6 +60,10 @@ class EvaluationFailed(MecoError, RuntimeError):
     """A call of the user's function failed and on_error is "raise"; result holds what was found before."""
 
     result: Any = None
+
+
+class CannotCall(RuntimeError):
+    """The function cannot be called for a reason that is not its own: a full disk, a program that is gone."""
 
 
 class Cause:
@@ -86,7 +92,7 @@ class Answer(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether the call gave usable values; some may be nan, which stands for "not computed, for x is infeasible"."""
+        """Whether the call gave usable values; nan among them stands for "not computed, since x is infeasible"."""
         return self.fault is Fault.NONE
 
     @property
@@ -117,7 +123,7 @@ def _describe_line(trace: TracebackType | None) -> str:
     """The line that raised an exception, in words; "" where that is one of ours, which runs a program."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None or trace.tb_frame.f_globals.get("__name__", "").startswith("meco.run.calling."):
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").startswith(("meco.run.call", "meco.run.command")):
         return ""
     return f"in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
 

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.answer.build import constraint_values
+from meco.answer.noise import average_calls, choose_noisy_answer
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.read_numbers import read_whole_number
 from meco.result import LimitPrices, Result, describe_doubt, format_probability, is_feasible_in_mean
 from meco.run.answer import Answer, Fault
-from meco.run.calling.call import Call
+from meco.run.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
-from meco.run.make_result import constraint_values
-from meco.run.noisy_answer import choose_noisy_answer
-from meco.run.point_means import average_calls
 from meco.variables import Variables
 
 CALLS_PER_POINT = 4  # that is called again, on average at least
@@ -162,7 +161,7 @@ def _read_cheap(cheap: Any, variables: Variables) -> tuple[LimitedValues, ...]:
     """Constraints that cost nothing, () for None; their module is loaded only where there are any."""
     if cheap is None:
         return ()
-    from meco.run.cheap_constraints import read_cheap
+    from meco.run.cheap import read_cheap
 
     return read_cheap(cheap, variables)
 

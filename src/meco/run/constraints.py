@@ -11,7 +11,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.run.answer import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
-from meco.run.calling.call import label_names
+from meco.run.call import label_names
 from meco.variables import Variables
 
 ROUNDING = 1e-12  # share of a row's terms by which its sum may be off

@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.layout import Answers
 
 DEFAULT_TOLERANCES = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
@@ -49,10 +49,12 @@ def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str) -> flo
     return np.array([tolerance.get(name, DEFAULT_TOLERANCES[keyword]) for name in names])
 
 
-def resolve_recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
-    """The tolerances of a run folder's inputs, for the constraints that its log holds."""
+def resolve_recorded_tolerances(inputs: Mapping[str, Any], answers: Answers) -> tuple[Any, Any]:
+    """The tolerances of a run folder's inputs, for the constraints that the answers tell."""
     given = inputs["tolerances"]
-    return resolve_tolerances_by_name(given["ineq"], given["eq"], log.constraint_names(given["names"]), log.counts[0])
+    return resolve_tolerances_by_name(
+        given["ineq"], given["eq"], answers.constraint_names(given["names"]), answers.counts[0]
+    )
 
 
 def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:

@@ -11,6 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from meco.run.calling import blas_threads
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.log.recorded_answers import RecordedAnswers
 from numpy.testing import assert_array_equal
 
 import meco
@@ -18,12 +22,8 @@ from interruption import broken_off
 from meco import Checkpoint
 from meco.errors import InvalidInput
 from meco.run.answer import Fault
-from meco.run.calling import blas_threads
-from meco.run.calling.blas_threads import count_blas_threads, count_search_threads, find_thread_functions
+from meco.run.blas import count_blas_threads, count_search_threads, find_thread_functions
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry, EvaluationLog
-from meco.run.log.recorded_answers import RecordedAnswers
 
 BEGUN = """
     import sys

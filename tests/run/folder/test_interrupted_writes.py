@@ -6,6 +6,7 @@ import os
 from functools import cache
 
 import pytest
+from meco.run.folder.run_folder import RunFolder
 from numpy.testing import assert_array_equal
 
 import meco
@@ -14,7 +15,6 @@ from meco import Checkpoint, Method, Workers
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.run_folder import RunFolder
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]

@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry
+from meco.run.log.log_file import HEADER, Encoder, read_log, write_log
 from numpy.testing import assert_array_equal
 
 import meco
@@ -20,9 +23,6 @@ from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances
 from meco.errors import DamagedFile, InvalidInput
 from meco.run.answer import Fault
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry
-from meco.run.log.log_file import HEADER, Encoder, read_log, write_log
 
 BOX = [(-5.0, 5.0)] * 3
 SIZE = 10  # of a generation

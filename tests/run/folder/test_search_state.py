@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meco.run.folder.search_state import unpack_state
+from meco.run.log.answer_digest import AnswerDigest
+from meco.run.log.log_file import read_log
 from numpy.testing import assert_array_equal
 
 import meco
@@ -24,9 +27,6 @@ from meco.methods import DEFAULT, build_engine
 from meco.rules import StaticPenalty
 from meco.run.folder import resume
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.search_state import unpack_state
-from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.log_file import read_log
 from meco.run.request import make_request
 from meco.tr import model_fit
 

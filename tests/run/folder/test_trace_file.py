@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from meco.run.folder.trace_file import MOST_TRACE_ROWS, TraceFile, read_trace
 
 import meco
 import small_runs
 from meco import Checkpoint
 from meco.methods import DEFAULT
-from meco.run.folder.trace_file import MOST_TRACE_ROWS, TraceFile, read_trace
 
 
 def fun(x):

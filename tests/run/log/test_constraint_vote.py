@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.log.log_file import MARK, read_log
 from numpy.testing import assert_array_equal
 
 import meco
@@ -17,9 +20,6 @@ from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
 from meco.run.answer import Fault, read_answer
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry, EvaluationLog
-from meco.run.log.log_file import MARK, read_log
 from small_runs import run
 
 BOX = [(-5.0, 5.0)] * 3

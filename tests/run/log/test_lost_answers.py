@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from meco.run.calling.backends import ExecutorBackend
+from meco.run.calling.caller import CallJob, Stopping
 from numpy.testing import assert_array_equal
 
 from meco import Stop
 from meco.run.answer import Cause, EvaluationFailed, make_raised_answer
-from meco.run.calling.backends import ExecutorBackend
-from meco.run.calling.caller import CallJob, Stopping
 from small_runs import posix, run
 
 

@@ -1,0 +1,127 @@
+"""Libraries that call the function themselves, such as SciPy's: their function is run.evaluate()."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from meco.core.capabilities import OwnLoop, find_capability
+from meco.core.streams import SCOUT_STREAM
+from meco.run.answer import Answer
+from meco.run.generations import EngineSearch
+from meco.run.layout import Answers, PriorEvaluations
+from meco.run.request import Request
+from meco.run.source import Values
+
+
+class Caller(Protocol):
+    """What a library needs of a run."""
+
+    budget: int
+
+    def evaluate(self, points: np.ndarray) -> list[int]:
+        """Call points [n, D] and tell the search of all answers: the numbers of their asks."""
+        ...
+
+    def after_iteration(self) -> bool:
+        """Whether the run is over."""
+        ...
+
+
+class LibrarySearch(EngineSearch):
+    """A library's own loop. It is asked for nothing: drive() runs it, and gives it recorded answers first.
+
+    Where a recorded point is not the one that the library wants, the rest of the record become known points.
+    """
+
+    started = True  # a library cannot be told of other constraints
+
+    def __init__(self, request: Request, answers: Answers) -> None:
+        super().__init__(request, answers)
+        self._points: dict[int, np.ndarray] = {}  # noted and not yet given to the library, by number
+        self._told: dict[int, Answer] = {}
+        self._run: Caller | None = None
+        self._next = 0  # number of the next point that the library gets
+        self._notes: list[str] = []
+        self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
+
+    def ask(self) -> None:
+        """None: the library asks when it runs."""
+
+    def note(self, number: int, x: np.ndarray) -> None:
+        """Keep a point."""
+        self._points[number] = x
+
+    def tell(self, number: int, x: np.ndarray, answer: Answer) -> None:
+        """Keep an answer."""
+        self._told[number] = answer
+
+    def drive(self, run: Caller) -> None:
+        """Run the library until the budget is spent or the run is over."""
+        self._run = run
+        own = find_capability(self.loop.engine, OwnLoop)
+        assert own is not None
+        own.run(self.loop.evaluator, self._after_iteration)
+
+    def _after_iteration(self) -> bool:
+        """Count an iteration: whether the run is over."""
+        assert self._run is not None
+        self.iterations += 1
+        return self._run.after_iteration()
+
+    def _look_up(self, x: np.ndarray) -> Values:
+        """Values of points x [n, D]. Calls random points until one gives a usable answer, if none did before."""
+        found = self._find_answers(x)
+        source: Any = self.loop.evaluator.source
+        scouted = []
+        while self.answers.layout is None and (left := self._calls_left()) > 0:
+            size = min(self.request.options.get("batch", len(x)), len(x), left)
+            unit = self._scouting.random((size, self.request.dim))
+            points = self.loop.evaluator.box.to_box(source.project(unit)[None])[0]
+            scouted.append((points, self._find_answers(points)))
+        for points, told in scouted:
+            f, g, h = self._values(told)
+            source.scouted.append((points[None], (f[None], g[None], h[None])))
+        return self._values(found)
+
+    def _calls_left(self) -> int:
+        """Calls that may still be made, or are recorded."""
+        assert self._run is not None
+        return self._run.budget - self.answers.calls + len(self._told)
+
+    def _values(self, answers: list[Answer]) -> Values:
+        """f [n], g [n, p] and h [n, q] of answers."""
+        return self.answers.values([self.answers.align(answer) for answer in answers])
+
+    def _find_answers(self, x: np.ndarray) -> list[Answer]:
+        """Answers of points x [n, D]: those that are recorded, then those of calls."""
+        assert self._run is not None
+        found: list[Answer] = []
+        while len(found) < len(x) and self._next in self._told:
+            if not np.array_equal(self._points[self._next], x[len(found)]):
+                self._forget_record()
+                break
+            del self._points[self._next]
+            found.append(self._told.pop(self._next))
+            self._next += 1
+        if len(found) < len(x):
+            numbers = self._run.evaluate(x[len(found) :])
+            for number in numbers:
+                del self._points[number]
+                found.append(self._told.pop(number))
+            self._next = numbers[-1] + 1
+        return found
+
+    def _forget_record(self) -> None:
+        """Let the rest of the record be known points."""
+        self._notes.append(
+            f"from call {self._next + 1} on the library wants other points than those recorded, which are known to it"
+        )
+        known: Any = self.loop.evaluator.known
+        box = self.loop.evaluator.box
+        for number, answer in sorted(self._told.items()):
+            f, g, h = self._values([answer])
+            points = PriorEvaluations(self._points[number][None], f, g, h)
+            known.add(box.pin(points.x), points)
+        self._told, self._points = {}, {}
