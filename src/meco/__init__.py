@@ -18,7 +18,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.core.problem import problem as problem
     from meco.method_record import MethodRecord as MethodRecord
     from meco.methods import METHODS as METHODS
-    from meco.minimize import minimize as minimize
+    from meco._minimize import minimize as minimize
     from meco.optimizer import Optimizer as Optimizer
     from meco.options import Checkpoint as Checkpoint
     from meco.options import Method as Method
@@ -39,7 +39,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "minimize": "minimize",
+    "minimize": "_minimize",
     "Optimizer": "optimizer",
     "solve": "batch_solve",
     "Result": "result",
@@ -75,10 +75,7 @@ if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name 
     def __getattr__(name: str) -> _typing.Any:
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
-            found = getattr(_import_module(f"meco.{_HOMES[name]}"), name)
-            if _HOMES[name] == name:  # else the module of the same name would take its place
-                globals()[name] = found
-            return found
+            return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
         raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
 
     def _hint_at_name(name: str) -> str:

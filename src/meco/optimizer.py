@@ -13,7 +13,7 @@ from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.files.schema import check_form
 from meco.methods import DEFAULT, METHODS
-from meco.minimize import make_answers, make_search
+from meco._minimize import make_answers, make_search
 from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result

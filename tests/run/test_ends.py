@@ -6,13 +6,13 @@ import signal
 
 import numpy as np
 import pytest
-from meco.run.folder.run_folder import RunFolder
 from numpy.testing import assert_array_equal
 
 import meco
 from meco import Checkpoint, Stop, Workers
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
+from meco.run.folder import RunFolder
 from small_runs import BOX, f_and_g, posix, run
 
 

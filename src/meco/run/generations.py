@@ -25,6 +25,7 @@ class EngineSearch:
         """Nothing is built before the first ask, so that points may be known by then."""
         self.request, self.answers, self.budget = request, answers, request.budget
         self.iterations = 0
+        self._before = answers.calls, answers.retries  # of another search
         self._loop: Loop | None = None
         self._known: list[PriorEvaluations] = []  # points of other searches that the engine has not learnt yet
 
@@ -34,7 +35,7 @@ class EngineSearch:
         if self._loop is None:
             known = join_points(self._known, self.request.dim, self.answers.counts) if self._known else None
             self._known = []
-            self._loop = make_loop(self.request, self.answers, self._look_up, known)
+            self._loop = make_loop(self.request, self.answers, self._look_up, known, *self._before)
             if self.budget != self.request.budget:
                 change_budget(self._loop, self.budget)
         return self._loop

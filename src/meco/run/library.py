@@ -41,6 +41,8 @@ class LibrarySearch(EngineSearch):
         super().__init__(request, answers)
         self._points: dict[int, np.ndarray] = {}  # noted and not yet given to the library, by number
         self._told: dict[int, Answer] = {}
+        self._retries: dict[int, int] = {}  # made by the time of an answer, by its number
+        self._counted = answers.retries
         self._run: Caller | None = None
         self._next = 0  # number of the next point that the library gets
         self._notes: list[str] = []
@@ -56,12 +58,15 @@ class LibrarySearch(EngineSearch):
     def tell(self, number: int, x: np.ndarray, answer: Answer) -> None:
         """Keep an answer."""
         self._told[number] = answer
+        self._retries[number] = self.answers.retries
 
     def drive(self, run: Caller) -> None:
         """Run the library until the budget is spent or the run is over."""
         self._run = run
         own = find_capability(self.loop.engine, OwnLoop)
         assert own is not None
+        source: Any = self.loop.evaluator.source
+        source.count_retries = lambda: self._counted
         own.run(self.loop.evaluator, self._after_iteration)
 
     def _after_iteration(self) -> bool:
@@ -103,15 +108,20 @@ class LibrarySearch(EngineSearch):
                 self._forget_record()
                 break
             del self._points[self._next]
-            found.append(self._told.pop(self._next))
+            found.append(self._take(self._next))
             self._next += 1
         if len(found) < len(x):
             numbers = self._run.evaluate(x[len(found) :])
             for number in numbers:
                 del self._points[number]
-                found.append(self._told.pop(number))
+                found.append(self._take(number))
             self._next = numbers[-1] + 1
         return found
+
+    def _take(self, number: int) -> Answer:
+        """The answer of a number, once."""
+        self._counted = max(self._counted, self._retries.pop(number))
+        return self._told.pop(number)
 
     def _forget_record(self) -> None:
         """Let the rest of the record be known points."""

@@ -104,7 +104,7 @@ class EventLog:
     """Appends events to a file; a write that fails leaves whole lines alone."""
 
     def __init__(self, path: Path, size: int, *, fsync: bool = False) -> None:
-        """Open the file, cut to its first `size` bytes, the whole lines; fsync waits for the disk after every event."""
+        """Open the file, cut to its first `size` bytes, the whole lines; fsync waits for the disk after every answer."""
         self.path, self.fsync, self._size = path, fsync, size
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(path, flags, 0o666)
@@ -125,7 +125,7 @@ class EventLog:
         try:
             while view:
                 view = view[os.write(self._descriptor, view) :]
-            if sync or self.fsync:
+            if sync or (self.fsync and event[0] == "tell"):
                 os.fsync(self._descriptor)
         except BaseException:
             with suppress(OSError):

@@ -102,9 +102,15 @@ class Run:
 
     def record(self, found: Sequence[tuple[int, Answer, float]]) -> None:
         """Log answers of pending calls, (number, answer, seconds) each, then let the search learn from them."""
-        for number, answer, seconds in found:
-            event = ["tell", number, round(seconds, 6), *encode_answer(answer)]
-            self.log.add(event, sync=seconds > SLOW_SECONDS)
+        try:
+            for number, answer, seconds in found:
+                event = ["tell", number, round(seconds, 6), *encode_answer(answer)]
+                self.log.add(event, sync=seconds > SLOW_SECONDS)
+        except BaseException:  # the result holds what could not be written, too
+            for number, answer, _ in found:
+                call = self.pending.pop(number)
+                self.answers.enter(number, call.attempt, call.x, answer)
+            raise
         for number, answer, seconds in found:
             self._see_answer(number, answer, seconds)
             self._note_failure(number)

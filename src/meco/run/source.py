@@ -31,11 +31,14 @@ class AnswerSource:
     runs, xp, device, finite, recordable, partial = 1, np, None, False, False, True
     names = ("fun",)
 
-    def __init__(self, request: Request, answers: Answers, box: Box, look_up: Callable[[np.ndarray], Values]) -> None:
-        """Calls made before this are not counted."""
+    def __init__(
+        self, request: Request, answers: Answers, box: Box, look_up: Callable[[np.ndarray], Values], retries: int = 0
+    ) -> None:
+        """`retries` further calls of failed points were made before."""
         self.box, self.strictest = box, [request.strictest_tolerances]
         self._request, self._answers, self._look_up = request, answers, look_up
-        self._counted_retries = answers.retries
+        self._counted_retries = retries
+        self.count_retries: Callable[[], int] = lambda: answers.retries
         self.project: Callable[[np.ndarray], np.ndarray] = lambda unit: unit
         self.scouted: list[tuple[np.ndarray, Values]] = []  # points called beside those that the engine asked for
 
@@ -71,11 +74,11 @@ class AnswerSource:
 
     def pop_extra_calls(self) -> ExtraCalls | None:
         """Repeated and scouting calls since the last time; None without any."""
-        retried = self._answers.retries - self._counted_retries
+        retried = self.count_retries() - self._counted_retries
         points, self.scouted = self.scouted, []
         if not points and not retried:
             return None
-        self._counted_retries = self._answers.retries
+        self._counted_retries += retried
         return ExtraCalls(retried + sum(x.shape[1] for x, _ in points), points)
 
 
@@ -84,10 +87,15 @@ def make_loop(
     answers: Answers,
     look_up: Callable[[np.ndarray], Values],
     further: PriorEvaluations | None = None,
+    calls: int = 0,
+    retries: int = 0,
 ) -> Loop:
-    """Engine, evaluator and loop of a request; its starting points are x0, then known points from best to worst."""
+    """Engine, evaluator and loop of a request; its starting points are x0, then known points from best to worst.
+
+    So many calls, and retries among them, were made before.
+    """
     box, known = make_search_box(request), KnownPoints()
-    source = AnswerSource(request, answers, box, look_up)
+    source = AnswerSource(request, answers, box, look_up, retries)
     starting_points = [] if request.x0 is None else list(box.pin(request.x0))
     prior = [points for points in (request.known, further) if points is not None and len(points.f)]
     for points in prior:
@@ -121,7 +129,7 @@ def make_loop(
     evaluator = Evaluator(source, task.budget, known)
     for points in prior:
         evaluator.history.update_best(points.x[None], points.to_evaluation(*source.tolerances()))
-    evaluator.count_evaluations(answers.calls)
+    evaluator.count_evaluations(calls)
     return Loop(engine, evaluator)
 
 

@@ -304,8 +304,8 @@ def test_a_timeout_also_ends_what_the_function_started(tmp_path, monkeypatch):
     import subprocess
 
     clock = SimpleNamespace(monotonic=lambda: 100.0 if any(tmp_path.iterdir()) else 0.0, sleep=time.sleep)
-    monkeypatch.setattr("meco.run.calling.worker_processes.time", clock)  # time is over when it has started something
-    monkeypatch.setattr("meco.run.calling.caller.time", clock)
+    monkeypatch.setattr("meco.run.workers.time", clock)  # time is over when it has started something
+    monkeypatch.setattr("meco.run.stop.time", clock)
 
     def fun(x):
         if x[0] > 0:
