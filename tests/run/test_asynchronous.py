@@ -342,15 +342,7 @@ def test_a_call_that_takes_forever_holds_nobody_up():
         if len(search.answers) in (40, 80) and len(never) < len(search.answers) // 40:
             never.append(search._run.search.proposals.step)  # the very step that the search waits for
         box = search._run.search.loop.evaluator.box
-        told = out[
-            [
-                not any(
-                    np.array_equal(x, search._run.search.loop.evaluator.box.to_box(t.x[None, None])[0, 0])
-                    for t in never
-                )
-                for x in out
-            ]
-        ]
+        told = out[[not any(np.array_equal(x, box.to_box(t.x[None, None])[0, 0]) for t in never) for x in out]]
         one = told[draw.integers(len(told))][None]
         search.tell(one, *values(one))
     assert search.result.fun < 0.0675 + 1e-3

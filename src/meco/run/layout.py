@@ -115,9 +115,9 @@ class Answers:
     def align(self, answer: Answer) -> Answer:
         """The answer with its constraints in the order of the layout, nan for those that it left out."""
         layout = self.layout
-        if layout is None or (answer.g_names == layout.g_names and answer.h_names == layout.h_names):
+        sized = layout is not None and (answer.g.size, answer.h.size) == layout.counts
+        if layout is None or (sized and answer.g_names == layout.g_names and answer.h_names == layout.h_names):
             return answer
-        sized = (answer.g.size, answer.h.size) == layout.counts
         names = layout.g_names or ("",) * layout.n_ineq, layout.h_names or ("",) * layout.n_eq
         if not answer.good:
             return answer._replace(g_names=names[0], h_names=names[1]) if sized else _without_values(answer)

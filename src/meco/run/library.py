@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from meco.core.capabilities import OwnLoop, find_capability
+from meco.core.evaluator import BudgetSpent
 from meco.core.streams import SCOUT_STREAM
 from meco.run.answer import Answer
 from meco.run.generations import EngineSearch
@@ -21,7 +22,7 @@ class Caller(Protocol):
     budget: int
 
     def evaluate(self, points: np.ndarray) -> list[int]:
-        """Call points [n, D] and tell the search of all answers: the numbers of their asks."""
+        """Call points [n, D], and tell the search of their answers and of those under way: the numbers of their asks."""
         ...
 
     def after_iteration(self) -> bool:
@@ -44,6 +45,8 @@ class LibrarySearch(EngineSearch):
         self._retries: dict[int, int] = {}  # made by the time of an answer, by its number
         self._counted = answers.retries
         self._run: Caller | None = None
+        self._constraints_known = answers.layout is not None
+        self._worst = -np.inf  # the largest f that the library was given
         self._next = 0  # number of the next point that the library gets
         self._notes: list[str] = []
         self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
@@ -67,6 +70,7 @@ class LibrarySearch(EngineSearch):
         assert own is not None
         source: Any = self.loop.evaluator.source
         source.count_retries = lambda: self._counted
+        source.worst = lambda: self._worst if np.isfinite(self._worst) else 0.0
         own.run(self.loop.evaluator, self._after_iteration)
 
     def _after_iteration(self) -> bool:
@@ -80,7 +84,7 @@ class LibrarySearch(EngineSearch):
         found = self._find_answers(x)
         source: Any = self.loop.evaluator.source
         scouted = []
-        while self.answers.layout is None and (left := self._calls_left()) > 0:
+        while not self._constraints_known and (left := self._calls_left()) > 0:
             size = min(self.request.options.get("batch", len(x)), len(x), left)
             unit = self._scouting.random((size, self.request.dim))
             points = self.loop.evaluator.box.to_box(source.project(unit)[None])[0]
@@ -93,35 +97,39 @@ class LibrarySearch(EngineSearch):
     def _calls_left(self) -> int:
         """Calls that may still be made, or are recorded."""
         assert self._run is not None
-        return self._run.budget - self.answers.calls + len(self._told)
+        return self._run.budget - self.answers.calls + len(self._points)
 
     def _values(self, answers: list[Answer]) -> Values:
         """f [n], g [n, p] and h [n, q] of answers."""
         return self.answers.values([self.answers.align(answer) for answer in answers])
 
     def _find_answers(self, x: np.ndarray) -> list[Answer]:
-        """Answers of points x [n, D]: those that are recorded, then those of calls."""
+        """Answers of points x [n, D]: of calls that are recorded, or under way, then of new ones."""
         assert self._run is not None
-        found: list[Answer] = []
-        while len(found) < len(x) and self._next in self._told:
-            if not np.array_equal(self._points[self._next], x[len(found)]):
+        numbers: list[int] = []
+        while len(numbers) < len(x) and self._next in self._points:
+            if not np.array_equal(self._points[self._next], x[len(numbers)]):
                 self._forget_record()
                 break
-            del self._points[self._next]
-            found.append(self._take(self._next))
+            numbers.append(self._next)
             self._next += 1
-        if len(found) < len(x):
-            numbers = self._run.evaluate(x[len(found) :])
-            for number in numbers:
-                del self._points[number]
-                found.append(self._take(number))
-            self._next = numbers[-1] + 1
-        return found
+        if len(numbers) < len(x) or not all(number in self._told for number in numbers):
+            made = self._run.evaluate(x[len(numbers) :])
+            self._next = made[-1] + 1 if made else self._next
+            numbers += made
+        if len(numbers) < len(x):
+            raise BudgetSpent("recorded calls that the library did not want are part of the budget")
+        return [self._take(number) for number in numbers]
 
     def _take(self, number: int) -> Answer:
         """The answer of a number, once."""
         self._counted = max(self._counted, self._retries.pop(number))
-        return self._told.pop(number)
+        answer = self._told.pop(number)
+        del self._points[number]
+        if answer.good:
+            self._constraints_known = True
+            self._worst = max(self._worst, answer.f if np.isfinite(answer.f) else self._worst)
+        return answer
 
     def _forget_record(self) -> None:
         """Let the rest of the record be known points."""
@@ -130,6 +138,7 @@ class LibrarySearch(EngineSearch):
         )
         known: Any = self.loop.evaluator.known
         box = self.loop.evaluator.box
+        self.loop.evaluator.count_evaluations(len(self._points))
         for number, answer in sorted(self._told.items()):
             f, g, h = self._values([answer])
             points = PriorEvaluations(self._points[number][None], f, g, h)

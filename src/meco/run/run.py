@@ -298,7 +298,6 @@ class Driver:
 
     def _drive_library(self) -> None:
         """Run a library's loop; once more where the run has another search by then."""
-        self._collect_all()
         search: Any = self.run.search
         search.drive(self)
         if search is self.run.search:
@@ -308,14 +307,16 @@ class Driver:
         """Call points [n, D] that a library wants: the numbers of their asks; SearchChanged for another search."""
         search, run = self.run.search, self.run
         points = points[: run.budget - run.answers.calls]
-        first, waiting = run._asks, list(points)
-        while waiting or self.jobs or run.retries:
-            if self.together and waiting:
-                self._submit([run.give_out(x) for x in waiting])
-                waiting = []
-            while waiting and self.workers.free > 0 and not self.stopping.interrupted:
-                self._submit([run.give_out(waiting.pop(0))])
+        first, rest = run._asks, list(points)
+        while rest or self.waiting or self.jobs or run.retries:
+            self._call_waiting()
+            if self.together and rest and not self.jobs:
+                self._submit([run.give_out(x) for x in rest])
+                rest = []
+            while rest and self.workers.free > 0 and not self.stopping.interrupted:
+                self._submit([run.give_out(rest.pop(0))])
             if not self.jobs:
+                self.stopping.raise_if_over()
                 self._call_again()
             self._collect()
             if run.search is not search:

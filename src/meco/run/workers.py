@@ -172,32 +172,50 @@ class Futures:
         self.futures: dict[int, tuple[Any, int, int]] = {}  # by number: future, points, answers heard before it
         self.done: SimpleQueue[int] = SimpleQueue()
         self.heard, self.since = 0, 0.0
+        self.broken: StopRun | None = None  # raised once every finished call was collected
 
     @property
     def free(self) -> int:
-        return self.most - len(self.futures)
+        return 0 if self.broken else self.most - len(self.futures)
 
     def submit(self, number: int, points: np.ndarray) -> None:
+        if self.broken:
+            return
         try:
             future = self.executor.submit(self.call, number, points)
             future.add_done_callback(lambda _: self.done.put(number))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise _cannot_send(type(self.executor).__name__, error) from error
         except Exception as error:  # broken, shut down, or without its scheduler
-            raise StopRun("workers", f"the executor takes no more work: {_describe(error)}") from error
+            self.broken = StopRun("workers", f"the executor takes no more work: {_describe(error)}")
+            return
         self.futures[number] = future, len(points), self.heard
         self.since = time.monotonic()
 
     def collect(self, stopping: Stopping) -> list[Done]:
-        number = self._wait(stopping)
-        if number is None:
-            return self._give_up()
-        found = [self._take(number)]
+        while True:
+            found = self._collect_finished()
+            if found:
+                return found
+            if self.broken:
+                raise self.broken
+            number = self._wait(stopping)
+            if number is None:
+                return self._give_up()
+            self.done.put(number)
+
+    def _collect_finished(self) -> list[Done]:
+        """Every finished call."""
+        found: list[Done] = []
         with suppress(Empty):
             while True:
                 number = self.done.get_nowait()
-                if number in self.futures:
+                if number not in self.futures:
+                    continue
+                try:
                     found.append(self._take(number))
+                except StopRun as stop:
+                    self.broken = stop
         return found
 
     def _wait(self, stopping: Stopping) -> int | None:
@@ -225,7 +243,7 @@ class Futures:
 
     def _take(self, number: int) -> Done:
         """The answers of a finished call; StopRun where the executor broke. What a call raises is the executor's."""
-        future, size, _ = self.futures[number]
+        future, size, _ = self.futures.pop(number)
         self.heard, self.since = self.heard + 1, time.monotonic()
         try:
             answers, seconds = future.result()
@@ -236,9 +254,7 @@ class Futures:
         except Exception as error:
             if "Cancel" in type(error).__name__ or "Closed" in type(error).__name__:  # Dask's, of a scheduler that left
                 raise StopRun("workers", f"the executor broke: {_describe(error)}") from error
-            del self.futures[number]
             return number, *_lose(size, f"{type(error).__name__}: {error}")
-        del self.futures[number]
         if len(answers) != size:
             return number, *_lose(size, "it gave another call's answer")
         return number, answers, seconds
