@@ -83,7 +83,7 @@ def run_case(case, folder, budget):
             method=case["method"],
             seed=case["seed"],
             on_error=case["on_error"],
-            workers=Workers(1, min(case["width"], budget), asynchronous=case["asynchronous"])
+            workers=Workers(1, min(case["width"], case["budget"]), asynchronous=case["asynchronous"])
             if Asynchronous in METHODS[case["method"]].offers
             else 1,
             checkpoint=Checkpoint(folder, resume=True),

@@ -128,6 +128,8 @@ class Generations(EngineSearch):
         """Ask the engine for candidates, some of which are to be called: whether there are any."""
         self._learn_known()
         evaluator = self.loop.evaluator
+        if evaluator.budget != self.budget:
+            change_budget(self.loop, self.budget)
         while evaluator.left > 0:
             self._first += len(self._points)
             self._unit = self.loop.ask()
@@ -154,6 +156,10 @@ class Generations(EngineSearch):
         x = self.loop.evaluator.box.to_box(source.project(unit)[None])[0]
         self._points, self._scouts = np.concatenate([self._points, x]), self._scouts + size
         return True
+
+    def set_budget(self, budget: int) -> None:
+        """Plan with another number of calls from the next generation on."""
+        self.budget = budget
 
     def note(self, number: int, x: np.ndarray) -> None:
         """Put x in the place of what was proposed under this number, where they differ."""
@@ -197,7 +203,7 @@ def change_budget(loop: Loop, budget: int) -> None:
         task = getattr(engine, "task", None)
         if isinstance(task, Task):
             object.__setattr__(task, "budget", budget)
-        state: Any = getattr(engine, "state", None)
+        state: Any = getattr(engine, "state", None) if engine.generation else None
         archive: Any = getattr(state, "archive", None)
         if hasattr(archive, "reserve") and getattr(state, "working", None) is None:
             from meco.tr.tr_state import find_capacity
