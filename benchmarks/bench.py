@@ -41,7 +41,7 @@ def lockstep_ratios() -> Ratios:
     """A run among others, by a run alone."""
     problem, runs = make_trivial_problem(10, 2), LOCKSTEP
     found = {}
-    for name, budget in (("SHADE", 500), ("MA-ES", 500), ("MeCO", 500), ("TR", 60), ("TR-ES", 60)):
+    for name, budget in (("SHADE", 500), ("MA-ES", 500), ("MeCO", 500), ("TR", 60)):
         one, many = _make_solve(name, problem, budget, 1), _make_solve(name, problem, budget, runs)
         seconds = medians({"one": one, "many": many}, 3)
         found[f"{name}, {runs} in lockstep / alone"] = seconds["many"] / runs / seconds["one"]

@@ -9,7 +9,7 @@ that was seen before costs nothing. Every method starts at x0. Peers are started
 until the budget is spent, in the problem's own units: SLSQP of SciPy (ftol 1e-9) and of NLopt with one set of forward
 differences (step 1.5e-8) for f, g and h, n + 1 calls an iteration, all counted; COBYQA and COBYLA of SciPy with a first
 radius of 1, at most a quarter of the narrowest side; SLSQP and COBYLA are the library's own methods (docs/methods). The
-nonlinear problems with a reference are run, no others.
+nonlinear problems with a reference are run, no others, and none of the reserve (reserve.py).
 
 Most of these problems have infinite bounds, which problems/s2mpj.py replaces by a box around x0. With --as-stated every
 method gets the bounds that the collection states; peers are still started again from points of that box.
@@ -43,11 +43,12 @@ from meco.core.problem import Problem
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, LegendKey, Line, Panel
 from meco.problems import s2mpj
+from reserve import without_reserve
 
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
 PER_VARIABLE = (5, 10, 20, 50)
 DIFFERENCE = 1.5e-8  # step of forward differences
-OURS = ("TR", "MeCO-TR")
+OURS = ("TR",)
 LEAST_GAP = 1e-12  # that a picture shows
 
 
@@ -280,7 +281,7 @@ def main() -> None:
     methods += args.also
     open_ones = s2mpj.read_problem_table()
     chosen = [name for name, row in open_ones.items() if row["type"] == "n" and row["f_ref"]]
-    chosen = args.problems.split(",") if args.problems else chosen
+    chosen = without_reserve("cutest", args.problems.split(",") if args.problems else chosen)
     rows: list[dict[str, Any]] = []
     if args.out is not None and args.out.exists():
         kept = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]

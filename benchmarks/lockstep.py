@@ -1,10 +1,15 @@
-"""Complete runs per second in lockstep against one run at a time, and memory per run.
+"""Complete runs per second in lockstep, and memory per run: on one CPU core, or on a GPU.
 
-    python benchmarks/lockstep.py [--method SHADE] [--dim 50] [--device cuda] [--runs 28672] [--plain]
+    python benchmarks/lockstep.py [--methods SHADE MA-ES MeCO] [--dim 50]
+    python benchmarks/lockstep.py --device cuda [--batches 1000 10000 50000] [--seconds 180]
 
-One run is 50 D evaluations of CEC2017 problems (paper instances), each method at its own population.
-With a device, all 28 problems run side by side on torch tensors with draws made on that device, and
-the formulas are compiled beforehand unless --plain is given; a batch includes making and reading it.
+One run is 50 D evaluations of a CEC2017 problem (paper instances), each method at its own population. On a device all
+28 problems run side by side, and reading every result counts. "draws of solve()" are made on the host, a stream for
+each run, as solve(..., xp=torch, device=...) does it; "draws on the device" come from one generator there. A batch that
+would end after --seconds, by the rate of the one before it, is left out.
+
+The device part needs NumPy, torch and array-api-compat, which is pure Python: without pip, copy the folder
+array_api_compat of its wheel beside this file's src, and run with PYTHONPATH=src.
 """
 
 from __future__ import annotations
@@ -13,17 +18,21 @@ import argparse
 import os
 import time
 import tracemalloc
+from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import meco
 from meco.batch_solve import run_batch
-from meco.core.arrays import fusing
 from meco.core.streams import DeviceStreams
 
+METHODS = ("SHADE", "MA-ES", "MeCO")
+BATCHES = (1_000, 10_000, 50_000)
+WARM_UP = 300  # evaluations of a first small batch, after which libraries are loaded and memory is there
 
-def runs_per_second(action, runs: int) -> float:
+
+def runs_per_second(action: Callable[[], object], runs: int) -> float:
     start = time.perf_counter()
     action()
     return runs / (time.perf_counter() - start)
@@ -48,42 +57,57 @@ def print_cpu_rates(method: str, dim: int, rounds: int = 3) -> None:
         print(f"  {size:4d} in lockstep: {median:7.1f} runs/s, {median / one:.2f}x, {peak:.2f} MB per run at the peak")
 
 
-def print_device_rates(method: str, dim: int, runs: int, device: str, plain: bool, rounds: int = 3) -> None:
+def print_device_rates(methods: list[str], dim: int, batches: list[int], device: str, seconds: float) -> None:
+    import array_api_compat.torch as xp
     import torch
 
-    problems = meco.get_suite("cec2017", dim=dim)
-    batch = [p for p in problems for _ in range(runs // len(problems))]
+    suite, end = meco.get_suite("cec2017", dim=dim), time.perf_counter() + seconds
 
-    def batch_of(budget: int) -> None:
-        run_batch(method, batch, budget, DeviceStreams(1, len(batch), device))
-        torch.cuda.synchronize()
+    def solve_on_host_draws(method: str, runs: int, budget: int) -> None:
+        problems = [suite[k % len(suite)] for k in range(runs)]
+        check(meco.solve(method, problems, budget, range(runs), xp=xp, device=device), budget)
 
-    with fusing(on=not plain):
-        start = time.perf_counter()
-        batch_of(200)  # a few generations, which compile all there is
-        warm = time.perf_counter() - start
-        torch.cuda.reset_peak_memory_stats()
-        speed = sorted(runs_per_second(lambda: batch_of(50 * dim), len(batch)) for _ in range(rounds))[rounds // 2]
-    peak = torch.cuda.max_memory_allocated() / len(batch) / 1e6
-    print(
-        f"{method}{', plain' if plain else ''}, all 28 problems, D = {dim}, {torch.cuda.get_device_name()}: "
-        f"{speed:.0f} runs/s ({speed * 50 * dim / 1e6:.1f} million evaluations/s), {len(batch)} in flight, "
-        f"{peak:.2f} MB per run; {warm:.0f} s to compile"
-    )
+    def solve_on_device_draws(method: str, runs: int, budget: int) -> None:
+        problems = [suite[k % len(suite)] for k in range(runs)]
+        results = run_batch(method, problems, budget, DeviceStreams(1, runs, device))
+        check([results[b] for b in range(runs)], budget)
+
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, D = {dim}, {50 * dim} evaluations, 28 problems")
+    print(f"{'method':8} {'draws':10} {'batch':>7} {'runs/s':>9} {'seconds':>8} {'MB per run':>11}")
+    for draws, solve in (("device", solve_on_device_draws), ("solve()", solve_on_host_draws)):
+        for method in methods:
+            solve(method, len(suite), WARM_UP)
+            rate = 0.0
+            for runs in batches:
+                begin = time.perf_counter()
+                if rate and begin + runs / rate > end:
+                    print(f"{method:8} {draws:10} {runs:7,}   left out: about {runs / rate:.0f} s")
+                    continue
+                torch.cuda.reset_peak_memory_stats()
+                rate = runs_per_second(lambda s=solve, m=method, r=runs: s(m, r, 50 * dim), runs)
+                peak = torch.cuda.max_memory_allocated() / runs / 1e6
+                print(f"{method:8} {draws:10} {runs:7,} {rate:9,.0f} {runs / rate:8.1f} {peak:11.2f}", flush=True)
+                torch.cuda.empty_cache()
+
+
+def check(results: list[meco.Result], budget: int) -> None:
+    """Every run must have spent its budget and found a point."""
+    assert all(r.nfev == budget and r.score == r.score for r in results)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--method", default="SHADE")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--dim", type=int, default=50)
-    parser.add_argument("--device", help="a torch device, e.g. cuda; without it the CPU is measured")
-    parser.add_argument("--runs", type=int, default=28 * 1024)
-    parser.add_argument("--plain", action="store_true", help="leave the formulas as they are")
+    parser.add_argument("--device", help="a CUDA device of torch, e.g. cuda; without it the CPU is measured")
+    parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), help="runs at once on the device")
+    parser.add_argument("--seconds", type=float, default=180.0, help="of the device part")
     args = parser.parse_args()
     if args.device:
-        print_device_rates(args.method, args.dim, args.runs, args.device, args.plain)
-    else:
-        print_cpu_rates(args.method, args.dim)
+        print_device_rates(args.methods, args.dim, args.batches, args.device, args.seconds)
+        return
+    for method in args.methods:
+        print_cpu_rates(method, args.dim)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time and memory of long runs, bare, with the log, and with log and callback.
 
-`python benchmarks/long_runs.py` measures SHADE, TR-ES and MeCO-TR up to 100,000 evaluations, each run in a process of
+`python benchmarks/long_runs.py` measures SHADE and TR up to 100,000 evaluations, each run in a process of
 its own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Then short runs, bare and with
 log and callback in turn in one process, say how much these cost: beside other work only neighbours in time compare
 (`--pairs 0` leaves them out). Time is that of the processor.
@@ -83,7 +83,7 @@ def print_comparison(method, pairs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=int, default=100_000)
-    parser.add_argument("--methods", nargs="+", default=["SHADE", "TR-ES", "MeCO-TR"])
+    parser.add_argument("--methods", nargs="+", default=["SHADE", "TR"])
     parser.add_argument("--how", nargs="*", default=HOWS, choices=HOWS, help="long runs; none: pairs alone")
     parser.add_argument("--pairs", type=int, default=15, help="short runs of each method, bare and with both in turn")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")

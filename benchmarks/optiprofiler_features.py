@@ -19,15 +19,16 @@ import optiprofiler
 
 from meco.adapters.optiprofiler import MecoSolver
 from meco.problems import s2mpj
+from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]
-METHODS = ("MeCO-TR", "TR", "COBYQA", "CMA-ES-native", "MA-ES", "SHADE-FR")
+METHODS = ("TR", "COBYQA", "CMA-ES-native", "MA-ES", "SHADE-FR")
 FEATURES = ("plain", "noisy", "random_nan", "unrelaxable_constraints", "truncated", "perturbed_x0")
 
 
 def open_names(most: int, count: int) -> list[str]:
-    """The first open problems of at most so many variables, by the collection's own names."""
-    rows = s2mpj.read_problem_table()
+    """The first open problems of at most so many variables, without the reserve, by the collection's own names."""
+    rows = without_reserve("cutest", s2mpj.read_problem_table())
     small = [name for name in rows if s2mpj.make_problem(s2mpj.PREFIX + name).dim <= most]
     return small[:count]
 

@@ -35,7 +35,7 @@ from overhead import make_trivial_problem
 DIMENSIONS = (5, 10, 20, 50, 100)
 ROUNDS = 3
 # by solve(): what minimize() adds is microseconds
-METHODS = ("MeCO-TR", "TR", "TR-ES", "MeCO", "SHADE-FR", "COBYQA", "COBRA", "CMA-ES-AL")
+METHODS = ("TR", "MeCO", "SHADE-FR", "COBYQA", "COBRA", "CMA-ES-AL")
 
 Cell = tuple[float, bool]  # milliseconds per evaluation, and whether the limit ended the run
 

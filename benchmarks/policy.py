@@ -3,29 +3,21 @@
     python benchmarks/policy.py
 
 Targets: at most 30 microseconds for one forward pass of one run in NumPy, at most 120 for
-features, decision and decoding of one run (N = 50, D = 50). Of a policy over profiles: what all decisions of a
-search take, at most 5 % of its steps.
+features, decision and decoding of one run (N = 50, D = 50).
 """
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 import meco
-import meco.problems.generated
 from _side_by_side import medians, optional
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.policies.network import NetworkShape, draw_weights, q_values
+from meco.policies.network import draw_weights, q_values
 from meco.policies.paper.methods import steer_relaxation
-from meco.policies.policy import Greedy, ProfileChoice
-from meco.policies.profile_search import profile_search
-from meco.tr.profile_features import PROFILE_FEATURE_NAMES
-from meco.tr.profiles import complete_profiles
+from meco.policies.policy import Greedy
 
 CALLS = 500  # of each candidate in a round
 ROUNDS = 21
@@ -41,8 +33,6 @@ def main() -> None:
     candidates["features to allowance, NumPy"] = make_whole_decision(policy)
     for name, seconds in medians({k: repeat_call(c) for k, c in candidates.items()}, ROUNDS).items():
         print(f"{name:30s} {seconds / CALLS * 1e6:7.1f} us")
-    for family, dim in (("bowl-free", 2), ("bowl-linear", 10), ("edges-many", 20)):
-        print_profile_decisions(family, dim)
 
 
 def repeat_call(call):
@@ -82,31 +72,6 @@ def make_whole_decision(policy):
     x = search.ask()
     search.tell(x, evaluator.evaluate(x))
     return lambda: search.controller.decide(search.chance())
-
-
-def print_profile_decisions(family, dim, per=50):
-    """CPU time of the decisions of a policy over profiles beside that of all steps, in one run."""
-    problem = meco.problems.generated.make_batch(family, [1], dim)[0]
-    evaluator = Evaluator.on([problem], per * dim, 1)
-    task = Task.of(evaluator, Streams([1]))
-    shape = NetworkShape(len(PROFILE_FEATURE_NAMES), 32, len(complete_profiles()))
-    search = profile_search(ProfileChoice(draw_weights(np.random.default_rng(0), shape)), task)
-    spent, decide = [], search._decide
-
-    def timed(due):
-        began = time.process_time()
-        decide(due)
-        spent.append(time.process_time() - began)
-
-    search._decide = timed
-    began = time.process_time()
-    with np.errstate(all="ignore"):
-        Loop(search, evaluator, traced=False).run()
-    steps = time.process_time() - began - sum(spent)
-    print(
-        f"profiles, {family}, D = {dim}: {len(spent)} decisions of {np.median(spent) * 1e6:.0f} us, a step "
-        f"{steps / evaluator.budget * 1e3:.2f} ms: decisions take {sum(spent) / steps:.1%} of the steps' time"
-    )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 from meco.bench.plan.comparison import make_comparison
 from meco.methods import DEFAULT
 from meco.problems import s2mpj
+from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = (DEFAULT, "COBYQA", "CMA-ES-native", "MA-ES", "SciPy-DE", "ISRES")
@@ -24,8 +25,8 @@ TABLES = ("ranks", "data-profile", "performance-profile", "ert", "u-score")
 
 
 def open_names(least: int, most: int) -> list[str]:
-    """The open problems of so many variables."""
-    return [name for name in s2mpj.names() if least <= s2mpj.make_problem(name).dim <= most]
+    """The open problems of so many variables, without the reserve."""
+    return [name for name in without_reserve("cutest", s2mpj.names()) if least <= s2mpj.make_problem(name).dim <= most]
 
 
 def keep_tables(out: Path, runs: int, least: int, most: int) -> str:

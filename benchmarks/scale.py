@@ -26,7 +26,7 @@ from _side_by_side import machine
 from overhead import make_trivial_problem
 
 KEPT = Path(__file__).parent / "results" / "scale.json"
-METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
+METHODS = ("SHADE", "MA-ES", "MeCO", "TR")
 TRIED = 1.0  # seconds
 AXES = {  # what grows, and what stays as it is meanwhile
     "D": ((5, 10, 20, 50, 100, 200, 300, 1000), {"constraints": 2, "runs": 1}),

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from reserve import without_reserve
 from simulators_nomad import search_by_nomad
 from users_solvers import Spent
 
@@ -55,7 +56,7 @@ class UnitProblem(NamedTuple):
     least: float
 
 
-CUTEST = (  # 40 open ones without equalities
+CUTEST = (  # 40 open ones without equalities; those of the reserve are not run
     "CAMSHAPE", "CB2", "CB3", "CRESC4", "DEMYMALO", "DIPIGRI", "HS101", "HS103", "HS113", "HS117", "HS11", "HS13",
     "HS15", "HS17", "HS19", "HS23", "HS29", "HS31", "HS33", "HS43", "HS57", "HS59", "HS65", "HS67", "HS83", "HS85",
     "HS89", "HS91", "HS93", "HS95", "HS97", "KIWCRESC", "MADSSCHJ", "MATRIX2", "MINMAXBD", "MINMAXRB", "MISTAKE",
@@ -68,7 +69,7 @@ def list_names(kind: str, dims: list[int]) -> list[tuple[str, int]]:
     equalities, or CUTEst's."""
     if kind == "drawn":
         return [(f"valley {dim}", dim) for dim in dims]
-    names = [design.name for design in _users_designs()] if kind == "users" else list(CUTEST)
+    names = [design.name for design in _users_designs()] if kind == "users" else without_reserve("cutest", CUTEST)
     return [(name, find_problem(kind, name, 0).dim) for name in names]
 
 
@@ -255,7 +256,7 @@ def installed(methods: list[str]) -> list[str]:
 def run_method(method: str, count: Counter, dim: int, seed: int) -> tuple[Any, float]:
     """Spend the budget of a counter by a method: the result, None of a peer, and the CPU time in seconds.
 
-    A method of ours may have a label after a blank, as in "MeCO-TR 0.2.0", where another version of meco is imported.
+    A method of ours may have a label after a blank, as in "TR 0.2.0", where another version of meco is imported.
     """
     begun, result = time.process_time(), None
     with warnings.catch_warnings(), suppress(Spent):

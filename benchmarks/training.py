@@ -1,16 +1,12 @@
 """How fast policies train: one, and the 28 leave-one-out folds in lockstep, beside Stable-Baselines3's DQN.
 
-    python benchmarks/training.py [--steps 300] [--full] [--device cuda]
+    python benchmarks/training.py [--steps 300] [--full]
 
 An RL step is one generation of a run, one transition stored and one learning step. Seconds of
 a whole training are extrapolated from a few hundred steps per policy, after a warm-up, unless
 --full trains to the end. Times are CPU seconds of this process (wall seconds with --full), on
 one thread. Targets on two cores: 60 s for a 10D policy, 15 minutes for all 28 folds at 50D,
 4 times the step rate of Stable-Baselines3.
-
-With a device the 28 folds are trained to the end on it, rounds recorded: as the formulas stand, and
-compiled. Wall seconds; what comes before rounds are replayed stands apart (compiling, which a second
-training on the same machine finds done, and recording). Target: one minute.
 """
 
 from __future__ import annotations
@@ -34,15 +30,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=300, help="steps per policy to measure")
     parser.add_argument("--full", action="store_true", help="train to the end instead of extrapolating")
-    parser.add_argument("--device", help="a torch device, e.g. cuda; without it the CPU is measured")
     args = parser.parse_args()
-    folds = PRESETS["loo50"](1)
-    if args.device:
-        print_device_times(folds, args.device)
-        return
+    folds = PRESETS["paper-loo50"](1)
     found = {}
     for label, configs in (
-        ("one policy, 10D", PRESETS["10d"](1)),
+        ("one policy, 10D", PRESETS["paper-10d"](1)),
         ("one fold, 50D", folds[:1]),
         ("14 folds in lockstep, 50D", folds[::2]),  # the share of each of two processes
         ("28 folds in lockstep, 50D", folds),
@@ -86,18 +78,6 @@ def seconds_of_training(configs: list[TrainingConfig]) -> float:
     return time.perf_counter() - start
 
 
-def print_device_times(folds: list[TrainingConfig], device: str) -> None:
-    """Wall seconds of whole trainings, and of the rounds before they are replayed."""
-    steps = count_steps(folds[0]) * len(folds)
-    for label, compiled in (("as formulas stand", False), ("compiled", True), ("compiled, once more", True)):
-        clock = [time.perf_counter()]
-        configs = [replace(c, device=device, compiled=compiled) for c in folds]
-        Trainer(configs, report=lambda _, clock=clock: clock.append(time.perf_counter())).run()
-        ready, total = clock[3] - clock[0], clock[-1] - clock[0]
-        print(f"28 folds, 50D, {device}, {label:20s} {total:6.1f} s, {ready:5.1f} s of it until the third round ended;"
-              f" then {steps / (total - ready):8.0f} RL steps/s", flush=True)  # fmt: skip
-
-
 def print_sb3_comparison(steps: int) -> None:
     """The same environment, memory, mini-batch and network size, one learning step per step."""
     import torch
@@ -116,7 +96,7 @@ def print_sb3_comparison(steps: int) -> None:
         start = time.process_time()
         agent.learn(steps)
         theirs = steps / (time.process_time() - start)
-        config = PRESETS["10d"](1)[0].with_settings(dim=dim)
+        config = PRESETS["paper-10d"](1)[0].with_settings(dim=dim)
         ours = 1.0 / seconds_per_step([config], steps)
         many = 28 / seconds_per_step([replace(config, name=str(k), seed=k) for k in range(28)], steps)
         print(f"DQN on MeCO-v0, {dim}D: Stable-Baselines3 {theirs:.0f} steps/s, one policy here {ours:.0f}"

@@ -72,14 +72,13 @@ def print_cost(name: str, dim: int, rounds: int) -> None:
     candidates: dict[str, Callable[[], object]] = {
         "COBYQA": lambda: run_cobyqa(problem, budget),
         "TR": make_ours("TR", problem, budget),
-        "TR-ES": make_ours("TR-ES", problem, budget),
     }
     if dim in LOCKSTEP:
         candidates["lockstep"] = make_ours("TR", problem, budget, RUNS)
     seconds = medians(candidates, rounds)
     each = {key: 1e3 * value / budget for key, value in seconds.items()}
     each["COBYQA"] = 1e3 * seconds["COBYQA"] / run_cobyqa(problem, budget)
-    row = f"{dim:>4} {each['COBYQA']:>8.2f} {each['TR']:>6.2f} {each['TR-ES']:>6.2f}"
+    row = f"{dim:>4} {each['COBYQA']:>8.2f} {each['TR']:>6.2f}"
     row += f" {each['TR'] / each['COBYQA']:>11.2f} (at most {ALONE[dim]})"
     if "lockstep" in each:
         share = each["lockstep"] / RUNS
@@ -142,7 +141,7 @@ def main() -> None:
     print(
         f"{args.problem}, {PER_VARIABLE} D evaluations, ms of CPU time per evaluation, median of {args.rounds} rounds\n"
     )
-    print(f"{'D':>4} {'COBYQA':>8} {'TR':>6} {'TR-ES':>6} {'TR / COBYQA':>25} {f'{RUNS} in lockstep, of COBYQA':>31}")
+    print(f"{'D':>4} {'COBYQA':>8} {'TR':>6} {'TR / COBYQA':>25} {f'{RUNS} in lockstep, of COBYQA':>31}")
     for dim in ALONE:
         print_cost(args.problem, dim, args.rounds)
     print_growth(args.problem, args.rounds)

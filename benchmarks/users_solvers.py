@@ -7,7 +7,6 @@ point. Objective and constraints of a point are one evaluation however often the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -223,7 +222,6 @@ def _pymoo(judge: Judge, seed: int, algorithm: Any) -> None:
 
 SOLVERS: dict[str, Callable[[Judge, int], None]] = {
     "MeCO": meco_minimize,
-    "MeCO-TR": partial(meco_minimize, method="MeCO-TR"),
     "SciPy DE": scipy_de,
     "COBYQA": cobyqa,
     "pycma AL": pycma_al,

@@ -2,7 +2,7 @@
 
     python benchmarks/versions.py run now.jsonl --label now --methods TR,MA-ES,CMA-ES-native,SHADE --processes 16
     PYTHONPATH=older/src python benchmarks/versions.py run before.jsonl --label before --methods TR
-    python benchmarks/versions.py run now.jsonl --label now --suites missions --profile design-38
+    python benchmarks/versions.py run now.jsonl --label now --suites missions
     python benchmarks/versions.py show now.jsonl before.jsonl
 
 Suites: CEC2017 instances 7 and 8 in 10 and 30 variables, 50 D evaluations; the eight engineering problems and the 16
@@ -57,22 +57,16 @@ SUITES = {
 }
 
 
-def run(job: Job, method: str, seeds: Sequence[int], label: str, profile: str) -> list[dict[str, Any]]:
+def run(job: Job, method: str, seeds: Sequence[int], label: str) -> list[dict[str, Any]]:
     """One method on one problem, all seeds at once: a record for each seed."""
     problem = meco.get_problem(job.problem, job.dim, job.instance) if job.instance else meco.get_problem(job.problem)
     budget = job.budget or min(50 * problem.dim, 2500)
-    controls: dict[str, float] = {}
-    if profile:  # 0.2.0 has none
-        from meco.tr.profiles import DIFFERENCES
-
-        controls = dict(DIFFERENCES[profile])
     begun = time.process_time()
     with np.errstate(all="ignore"):
-        results = meco.solve(method, problem, budget, seeds, **controls)
-    name = f"{method} {profile}".strip()
+        results = meco.solve(method, problem, budget, seeds)
     return [
         {
-            "suite": job.suite, "problem": f"{job.problem}-{job.instance}", "method": name, "label": label,
+            "suite": job.suite, "problem": f"{job.problem}-{job.instance}", "method": method, "label": label,
             "seed": seed, "score": float(r.score), "f": float(r.f), "nu": float(r.nu), "feasible": bool(r.feasible),
             "seconds": round((time.process_time() - begun) / len(seeds), 2),
         }
@@ -89,13 +83,13 @@ def run_all(args: argparse.Namespace) -> None:
         for suite in args.suites.split(",")
         for method in args.methods.split(",")
         for job in SUITES[suite]
-        if (f"{job.problem}-{job.instance}", suite, f"{method} {args.profile}".strip(), args.label) not in done
+        if (f"{job.problem}-{job.instance}", suite, method, args.label) not in done
     ]
     jobs.sort(key=lambda pair: -(pair[0].dim or 20))
     seeds = list(range(1, args.seeds + 1))
     until = time.time() + 60.0 * args.minutes
     with ProcessPoolExecutor(args.processes) as pool, args.files[0].open("a", encoding="utf-8") as kept:
-        begun = [pool.submit(run, job, method, seeds, args.label, args.profile) for job, method in jobs]
+        begun = [pool.submit(run, job, method, seeds, args.label) for job, method in jobs]
         for ended in as_completed(begun):
             if not ended.cancelled():
                 kept.writelines(json.dumps(row) + "\n" for row in ended.result())
@@ -172,7 +166,6 @@ def main() -> None:
     parser.add_argument("--label", default="now")
     parser.add_argument("--suites", default=",".join(SUITES))
     parser.add_argument("--methods", default="TR")
-    parser.add_argument("--profile", default="", help="of meco.tr.profiles")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=9.0)

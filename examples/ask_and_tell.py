@@ -16,8 +16,8 @@ while not search.done:
     crashed = rng.random(len(x)) < 0.05
     search.tell(x, f, g, h, failed=crashed)
     if search.result.nit == 20:  # saved and loaded without pickle
-        np.savez("search.npz", **search.state())
-        search = meco.Optimizer.from_state(np.load("search.npz"))
+        Path("search.json").write_text(json.dumps(search.state()))
+        search = meco.Optimizer.from_state(json.loads(Path("search.json").read_text()))
 
 print(search.result)
 assert search.result.feasible

@@ -28,6 +28,6 @@ found = minimize(Spring(), MeCO(), ("n_eval", 300), seed=1)
 print(found.X, found.F, found.G)
 assert found.F[0] < 0.0135
 
-runs = meco.solve("MeCO-TR", Spring(), budget=300, seeds=range(3))
+runs = meco.solve("TR", Spring(), budget=300, seeds=range(3))
 print([run.f for run in runs])
 assert all(run.feasible for run in runs)

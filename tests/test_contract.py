@@ -16,8 +16,6 @@ BUDGETS = {
     "COBRA": 19,
     "SACOBRA": 19,
     "TR": 25,
-    "TR-ES": 25,
-    "MeCO-TR": 25,
     "COBYQA": 31,
     "COBYLA": 31,
     "Optuna-TPE": 15,
@@ -25,7 +23,7 @@ BUDGETS = {
     "SCBO": 14,
 }  # a model for each evaluation, or a library that is slow to ask
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
-BEYOND_THE_START |= {"TR": 30, "MeCO-TR": 30}  # whose first design is as small as the budget wants
+BEYOND_THE_START |= {"TR": 30}  # whose first design is as small as the budget wants
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
 
 OF_A_RECORD = ("is_what_its_record_says", "offers_what_its_record_says")  # promises of the name, not of the engine

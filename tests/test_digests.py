@@ -11,7 +11,7 @@ import digests
 from meco import METHODS
 
 KEPT = json.loads(digests.RECORD.read_text())
-LONG = {*digests.SLOW, "TR-ES", "MeCO-TR"}  # methods that take long; TR, whose engine the last two share, is not one
+LONG = set(digests.SLOW)  # methods that take long
 FEW = ("C05", "RC19", "corner")  # for every method in every run, but of those that take long the first and the last
 CASES = [(method, which) for method in KEPT["solve"] for which in ("few", "others")]
 

@@ -43,7 +43,6 @@ NOTICED = {  # what a method does notice, by its definition; docs/promises.md sa
     "SHADE": {four_times_f, four_times_constraints},  # f + nu has units
     "MA-ES": {four_times_f, four_times_constraints},
     "TR": {raised_by_1024, four_times_constraints, turned_constraints},  # rounding in the models
-    "TR-ES": {raised_by_1024, four_times_constraints, turned_constraints},
     **dict.fromkeys(("MeCO-rand", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE"), frozenset()),
 }
 

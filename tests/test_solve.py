@@ -17,6 +17,7 @@ from meco.errors import InvalidInput
         ({"seeds": []}, "at least one seed"),
         ({"budget": 60.9}, "budget must be a whole number"),
         ({"method": "COBYQA", "problem": ["tilted"], "seeds": [1, 2]}, "2 runs need one problem or 2 problems; got 1"),
+        ({"method": "TR", "xp": object()}, "TR runs on NumPy alone; leave xp and device out"),
     ],
 )
 def test_solve_names_what_it_cannot_use(arguments, words):

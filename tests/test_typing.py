@@ -74,6 +74,8 @@ REVEALED = {
     "points": "ndarray",
 }
 SLIPS = {  # a line, and what is said of it
+    'meco.minimize(fun, [(-1, 1)], stop="feasable")': "Literal['feasible', 'converged']",
+    'meco.minimize(fun, [(-1, 1)], on_error="retri")': "Literal['penalize', 'retry', 'raise']",
     "meco.minimize(fun, [(-1, 1)], budgt=3)": 'keyword argument "budgt"',
     "result.funn": 'no attribute "funn"',
     "result.run.stop_reson": 'no attribute "stop_reson"',

@@ -1,7 +1,7 @@
 """Results of several folders as one packed store, also of an earlier version whose searches are the same.
 
     python tools/join_results.py results new-runs [more-runs ...]
-    python tools/join_results.py results new-runs --without MeCO-TR
+    python tools/join_results.py results new-runs --without TR
 
 A store never mixes versions. Searches that are bit for bit the same in two versions, which tests/data/digests.json
 holds, may be shown side by side all the same: the sessions in the file say which version made what. Plans and policies

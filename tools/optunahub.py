@@ -62,7 +62,7 @@ Trials that fail or are pruned tell the search where not to go.
 
 ## APIs
 
-- `MecoSampler(*, budget=100, method="TR", seed=None, constraints_func=None, independent_sampler=None)`
+- `MecoSampler(*, budget=None, method="TR", seed=None, constraints_func=None, independent_sampler=None)`
   - `budget`: trials that the study is planned for. How strictly constraints are kept depends on how many are left.
   - `method`: a name of `meco.METHODS`.
   - `seed`: repeats a study whose trials run one at a time; the trials are then those of `meco.minimize` with this seed.

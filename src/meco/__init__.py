@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 
+from meco.gone import GoneModules as _GoneModules
+
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
+    from meco._minimize import minimize as minimize
     from meco.adapters.scipy import scipy_method as scipy_method
     from meco.batch_solve import solve as solve
     from meco.bench.report.run_page import write_report as write_report
@@ -18,7 +22,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.core.problem import problem as problem
     from meco.method_record import MethodRecord as MethodRecord
     from meco.methods import METHODS as METHODS
-    from meco._minimize import minimize as minimize
     from meco.optimizer import Optimizer as Optimizer
     from meco.options import Checkpoint as Checkpoint
     from meco.options import Method as Method
@@ -69,14 +72,24 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES]
 
+_sys.meta_path.append(_GoneModules)  # asked only where no module is found
 
 if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name for one of ours
 
     def __getattr__(name: str) -> _typing.Any:
         """A public name from its module, imported when it is first asked for; AttributeError for others."""
         if name in _HOMES:
+            _check_numpy()
             return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
         raise AttributeError(f"module 'meco' has no attribute {name!r}{_hint_at_name(name)}")
+
+    def _check_numpy() -> None:
+        """ImportError where NumPy is older than this package needs."""
+        found = _import_module("numpy").__version__
+        if tuple(map(int, found.split(".")[:2])) < (2, 1):
+            raise ImportError(
+                f"meco needs NumPy 2.1 or newer, and NumPy {found} is installed: pip install 'numpy>=2.1'"
+            )
 
     def _hint_at_name(name: str) -> str:
         """What to say of a name that the package does not have: what does its work, the nearest name, or nothing."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from meco.core.capabilities import Convergence, OwnLoop
 from meco.errors import InvalidInput, UnknownName, log_event, warn_user
 from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
+from meco.options import Checkpoint, Method, OnError, Stop, StopName, Tolerances, Workers
 from meco.result import Result
 from meco.run.blas import one_thread
 from meco.run.call import Call
+from meco.run.equalities import EqualityDefaults
 from meco.run.generations import Generations
 from meco.run.layout import Answers
 from meco.run.log import Events
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from meco.run.constraints import LimitedValues
     from meco.run.folder import RunFolder
 
-ON_ERROR = (None, "penalize", "retry", "raise")
+ON_ERROR = (None, *get_args(OnError))
 
 
 @explain_unknown_keywords
@@ -52,8 +53,8 @@ def minimize(
     seed: Any = None,
     tolerances: float | dict[str, float] | Tolerances | None = None,
     workers: Any = 1,
-    stop: str | float | Stop | None = None,
-    on_error: str | None = None,
+    stop: StopName | float | Stop | None = None,
+    on_error: OnError | None = None,
     callback: Callable[[Result], Any] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: Any = None,
@@ -71,12 +72,12 @@ def minimize(
         fun: The function of a point [D], or of a dict where the variables have names.
         bounds: One (low, high) pair per variable or a Variable, an array [D, 2], a scipy Bounds, or a dict
             name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log). An end may be infinite
-            for methods that search without a box (TR, TR-ES, MeCO-TR); they then need x0, or evaluated points.
+            for methods that search without a box, such as TR; they then need x0, or evaluated points.
         constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0,
             of a dict too where the variables have names; a list of them, or a dict by name. Evaluated in the same call
             as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
-        method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
+        method: Any of METHODS, or Method("MeCO", policy=..), Method("SHADE", pop_size=30) with options.
         x0: Points to try first: a point, several, or the result of another run, whose answer it is.
         evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result or its evaluations,
             or a run folder.
@@ -88,7 +89,8 @@ def minimize(
         stop: "feasible" (at the first feasible point), "converged" (where the search would start again from
             elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
-            ten first calls that raise one error from one line end the run with that error.
+            mistakes end the run: a name that is not defined, a key or index raised three times before any success,
+            ten first calls that raise one error from one line, max(20, 3 D + 1) failures before the first success.
         callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Constraints that may be called as often as one likes before an expensive call: as constraints takes them,
@@ -174,7 +176,7 @@ class _Session:
         if folder is not None and folder.events:
             request = replace(request, budget=folder.begin["budget"])  # before it was raised
         self.request = request
-        self.answers = make_answers(request)
+        self.answers = make_answers(request, asynchronous=pool.asynchronous)
         self.table = Table(self.answers, request.known, request.dim)
         self.core = Run(
             request,
@@ -283,9 +285,10 @@ class _Session:
         return [said] if missing else []
 
 
-def make_answers(request: Request) -> Answers:
+def make_answers(request: Request, *, asynchronous: bool = False) -> Answers:
     """An empty record of answers, with what the request says of their constraints."""
-    answers = Answers(len(request.constraint_names) or None)
+    equalities = EqualityDefaults(request.known, by_arrival=asynchronous)
+    answers = Answers(len(request.constraint_names) or None, equalities)
     if request.known is not None:
         answers.declare(request.known.g.shape[1], request.known.h.shape[1])
     return answers

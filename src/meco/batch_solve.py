@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.capabilities import Replay
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.device.cuda_graphs import find_recorder
 from meco.errors import InvalidInput
 from meco.method_record import MethodRecord
 from meco.methods import METHODS, build_engine
@@ -53,7 +51,7 @@ def solve(
     draw = Streams(_read_integers("seeds", seeds), xp, device)
     each = _read_problems(problem, draw.runs)
     budget = 50 * each[0].dim if budget is None else _read_integers("budget", [budget])[0]
-    if xp is not np and not record.lockstep:
+    if xp is not np and (record.models_functions or not record.lockstep):
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
     found: dict[int, Result] = {}
     for rows in _group_lockstep(record, each):
@@ -140,6 +138,5 @@ def run_batch(
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device, draw)
         engine = build_engine(method, Task.of(evaluator, draw), **options)
-        record = find_recorder(draw) if Replay in METHODS[method].offers else None
-        Loop(engine, evaluator, record).run(None if watch is None else lambda: watch(evaluator))
+        Loop(engine, evaluator).run(None if watch is None else lambda: watch(evaluator))
         return evaluator.results(method, draw.seeds)

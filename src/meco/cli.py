@@ -16,17 +16,15 @@ from types import ModuleType
 from typing import NoReturn
 
 from meco import __version__
-from meco.errors import MecoError
+from meco.errors import MecoError, UnknownName
 from meco.files.names import escape_for_terminal
+from meco.gone import find_advice
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
     "resume": "continue an interrupted run",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
-    "train-tr": "train a policy over profiles of TR's controls",
-    "challenge": "judge a learned agent by the protocol",
-    "episodes": "record episodes as an offline data set",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",
@@ -101,12 +99,28 @@ def _run_command(arguments: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     called = next((a for a in arguments if not a.startswith("-")), None)
+    if called is not None and find_advice("command", called):
+        raise UnknownName("command", called, COMMANDS)
+    for option in (word.partition("=")[0] for word in arguments):
+        if find_advice(f"option of {called}", option):
+            raise UnknownName(f"option of {called}", option, ())
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
             _import_command(name).configure(command)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        _refuse_arguments(commands.choices[args.command], unknown)
     return _import_command(args.command).run(args) or 0
+
+
+def _refuse_arguments(command: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
+    """End the process because a command lacks these arguments; an option is answered with the nearest one."""
+    name = unknown[0].partition("=")[0]
+    if not name.startswith("--"):
+        command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options = [option for option in command._option_string_actions if option.startswith("--")]
+    command.error(str(UnknownName("option", name, options)))
 
 
 def _explain_error(error: Exception) -> tuple[int, str]:

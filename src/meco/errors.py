@@ -13,6 +13,8 @@ from os.path import commonprefix
 from types import FrameType, ModuleType
 from typing import Any, Self, TypeVar
 
+from meco.gone import VERSION, find_advice
+
 T = TypeVar("T")
 
 
@@ -39,11 +41,13 @@ class UnknownOption(InvalidInput):
 
 
 class UnknownName(MecoError, KeyError):
-    """A name that no registry holds, with the nearest ones."""
+    """A name that no registry holds, with the nearest ones, or with what to use where it left."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"no {kind} named {name!r}; {_suggest_names(str(name), list(known))}")
+        advice = find_advice(kind, name)
+        told = _suggest_names(str(name), list(known)) if advice is None else f"it left in {VERSION}: {advice}"
+        super().__init__(f"no {kind} named {name!r}; {told}")
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])

@@ -19,7 +19,6 @@ from meco.core.capabilities import (
     OwnLoop,
     Policed,
     Remarks,
-    Replay,
     SavedState,
     Selection,
     Steering,
@@ -39,17 +38,14 @@ TR_OPTIONS = tuple(control.name for control in TR_CONTROLS)
 DEFAULT = "TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
-MODEL_ENGINE = (
-    Steering, SavedState, Convergence, LinearRows, InfiniteBounds, Batching, Cooperation, Asynchronous,
-    Replay,
-)  # fmt: skip
+MODEL_ENGINE = (SavedState, Convergence, LinearRows, InfiniteBounds, Batching, Cooperation, Asynchronous)
 _shade = partial(
     MethodRecord,
     family="SHADE",
     population=paper_pop_size,
     options=SHADE_OPTIONS,
     scale_sensitive_to=("each",),
-    offers=(*RULE_ENGINE, Replay),
+    offers=RULE_ENGINE,
 )
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
@@ -58,9 +54,6 @@ _de = partial(MethodRecord, family="DE", population=paper_pop_size, offers=RULE_
 _es = partial(MethodRecord, family="ES", population=paper_pop_size, scale_sensitive_to=("each",))
 _pycma = partial(
     _es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), scale_sensitive_to=tuple(RESCALINGS)
-)
-_region = partial(
-    MethodRecord, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
 )
 _model = partial(
     MethodRecord,
@@ -104,7 +97,7 @@ METHODS: Registry[MethodRecord] = Registry(
             lazy_callable("engines.es.maes:MaEs", rule=StaticPenalty()),
             "matrix-adaptation evolution strategy, static penalty",
             population=native_pop_size, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
-            offers=(*RULE_ENGINE, Replay),
+            offers=RULE_ENGINE,
         ),
         "BP-epsMAg-ES": _es(
             lazy_callable("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
@@ -148,17 +141,10 @@ METHODS: Registry[MethodRecord] = Registry(
             lazy_callable("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
             offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), cost_seconds=48.0,
         ),
-        "TR": _region(
-            lazy_callable("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
+        "TR": MethodRecord(
+            lazy_callable("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region", "TR",
+            models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1,
             options=(*TR_OPTIONS, "batch"), cost_seconds=8.0,
-        ),
-        "TR-ES": _region(
-            lazy_callable("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
-            options=(*TR_OPTIONS, "share", "batch"), cost_seconds=8.0,
-        ),
-        "MeCO-TR": _region(
-            lazy_callable("tr.steered:make_meco_tr"), "TR with a policy that chooses among profiles of its controls",
-            options=("policy", *TR_OPTIONS, "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "SLSQP": _model(
             lazy_callable("engines.external.slsqp:Slsqp"), "SciPy's SLSQP with forward differences, multistart",

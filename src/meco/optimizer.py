@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from meco._minimize import make_answers, make_search
 from meco.answer.build import library_versions, make_result
 from meco.answer.table import Table
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.files.schema import check_form
 from meco.methods import DEFAULT, METHODS
-from meco._minimize import make_answers, make_search
 from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result
@@ -107,7 +107,7 @@ class Optimizer:
     def _begin(self, counts: tuple[int, int]) -> None:
         """Make the run, which has so many inequalities and equalities."""
         request = self.request
-        self.answers = make_answers(request)
+        self.answers = make_answers(request, asynchronous=self.asynchronous)
         self.answers.declare(*counts, *_name_constraints(request, self._told_counts))
         request.check_names(self.answers)
         self._events = Events(keep=True)

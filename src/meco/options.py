@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from meco.errors import InvalidInput, UnknownName, name_unknown_fields
 from meco.read_numbers import read_flag, read_real, read_seconds, read_whole_number
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
-STOP_NAMES = ("feasible", "converged")
+StopName = Literal["feasible", "converged"]
+STOP_NAMES = get_args(StopName)
+OnError = Literal["penalize", "retry", "raise"]
 
 Tolerance = float | list[float] | dict[str, float]  # for all constraints, in their order, or by name
 Noise = bool | float | list[float] | dict[str, float]  # whether there is any, or how much: of all, in order, or by name
@@ -33,20 +35,21 @@ Noise = bool | float | list[float] | dict[str, float]  # whether there is any, o
 class Tolerances:
     """How far constraints may be off: feasible means every g <= ineq and every |h| <= eq.
 
-    ineq and eq are a number, a list in the order of the constraints, or a dict by name. keep_feasible names
+    ineq and eq are a number, a list in the order of the constraints, or a dict by name. An equality without a tolerance
+    has 1e-4, or 1e-4 of the median of its values in the first design where these are below 1. keep_feasible names
     constraints that must never be violated during the search, True for every inequality. names are for messages and
     tables, inequalities first.
     """
 
     ineq: Tolerance | np.ndarray = INEQ_TOL
-    eq: Tolerance | np.ndarray = EQ_TOL
+    eq: Tolerance | np.ndarray | None = None
     keep_feasible: bool | Sequence[str] = False
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check and set every field; InvalidInput for what cannot be a tolerance or a name."""
         object.__setattr__(self, "ineq", _read_tolerance(self.ineq, "ineq"))
-        object.__setattr__(self, "eq", _read_tolerance(self.eq, "eq"))
+        object.__setattr__(self, "eq", None if self.eq is None else _read_tolerance(self.eq, "eq"))
         object.__setattr__(self, "keep_feasible", _read_keep_feasible(self.keep_feasible))
         object.__setattr__(self, "names", read_constraint_names(self.names))
 
@@ -274,7 +277,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A method with options of its own: Method("MeCO-TR", policy="my.safetensors"), Method("SHADE", pop_size=30).
+    """A method with options of its own: Method("MeCO", policy="my.safetensors"), Method("SHADE", pop_size=30).
 
     name is any of METHODS, "file.py:Name", a MethodRecord, or an engine of your own.
     """

@@ -187,7 +187,7 @@ class Result(Mapping[str, Any]):
         nit: Generations.
         evaluations: Every evaluation, as columns; without any, which they say when read, of runs on benchmark problems.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta and delta of
-            TR, share of TR-ES, action and eps of MeCO.
+            TR, action and eps of MeCO.
         run: Method, seed, why it stopped, failures, versions, notes.
         paper: Survivors, as the paper's own figures take them; None of runs on a user's function.
         repeated: Of a noisy run, or a result that was confirmed: calls of x, mean and spread of f, and the spread of
@@ -313,13 +313,13 @@ class Result(Mapping[str, Any]):
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, over what is there, or returned as text."""
-        from pathlib import Path
-
+        from meco.files.atomic import open_output
         from meco.run.csv_table import format_csv
 
         if path is None:
             return format_csv(self)
-        Path(path).write_text(format_csv(self), encoding="utf-8")
+        with open_output(path) as file:
+            file.write(format_csv(self))
         return None
 
     def to_frame(self) -> Any:

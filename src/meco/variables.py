@@ -117,7 +117,10 @@ class Variable:
         if given_too not in ((_NOT_GIVEN, _NOT_GIVEN, False, None), copied):
             raise InvalidInput("a variable has categories, or low and high; a unit belongs into their names")
         if len(values) < 2:
-            raise InvalidInput(f"a variable needs two categories or more; got {list(values)!r:.60}")
+            raise InvalidInput(
+                f"a variable needs two categories or more; got {list(values)!r:.60}"
+                + ("; a single value is fixed: leave the variable out and set it in fun" if values else "")
+            )
         for i, value in enumerate(values):
             if not isinstance(value, (str, bool, int, float)) or value != value:
                 raise InvalidInput(f"a category must be a text, a number, True or False; got {value!r:.60}")
@@ -140,14 +143,15 @@ class Variable:
         assert self.categories is not None
         return self.categories[min(max(round(float(place)), 0), len(self.categories) - 1)]
 
-    def place_of(self, value: Any) -> float:
-        """The place of a category, by its value; UnknownCategory for another value."""
+    def place_of(self, value: Any, name: str = "") -> float:
+        """The place of a category, by its value; UnknownCategory, with the name of the variable, for another value."""
         assert self.categories is not None
         value = value.item() if isinstance(value, np.generic) else value
         for i, category in enumerate(self.categories):
             if category == value and isinstance(category, bool) == isinstance(value, bool):
                 return float(i)
-        raise UnknownCategory("category", str(value), [str(category) for category in self.categories])
+        kind = f"category of variable {name!r}" if name else "category"
+        raise UnknownCategory(kind, str(value), [str(category) for category in self.categories])
 
 
 @dataclass(frozen=True)
@@ -301,7 +305,7 @@ class Variables:
         if missing:
             raise InvalidInput(f"a point by name needs every variable; {missing[0]!r} is missing")
         try:
-            return [_read_values(variable, x[name]) for name, variable in zip(self.names, self.each)]
+            return [_read_values(variable, x[name], name) for name, variable in zip(self.names, self.each)]
         except UnknownCategory:
             raise
         except (TypeError, ValueError, OverflowError) as error:
@@ -317,7 +321,7 @@ def _own_values(variable: Variable, column: np.ndarray, *, single: bool) -> Any:
     return int(column) if variable.integer and single else column[()]
 
 
-def _read_values(variable: Variable, given: Any) -> np.ndarray:
+def _read_values(variable: Variable, given: Any, name: str) -> np.ndarray:
     """What a point by name gives for a variable: numbers, the places of categories.
 
     UnknownCategory for another value.
@@ -325,8 +329,8 @@ def _read_values(variable: Variable, given: Any) -> np.ndarray:
     if variable.categories is None:
         return np.asarray(given, dtype=np.float64)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
-        return np.array([variable.place_of(value) for value in given])
-    return np.asarray(variable.place_of(given))
+        return np.array([variable.place_of(value, name) for value in given])
+    return np.asarray(variable.place_of(given, name))
 
 
 def _pair_ends(low: Any, high: Any) -> np.ndarray:
@@ -357,9 +361,9 @@ def _read_variable(given: Any, which: int | str) -> Variable:
     """
     if isinstance(given, Variable):
         return given
-    if isinstance(given, (list, tuple)) and len(given) > 1 and all(isinstance(each, str) for each in given):
+    if isinstance(given, (list, tuple)) and given and all(isinstance(each, str) for each in given):
         _refuse_numeric_texts(given, which)
-        return Variable(categories=given)
+        given = {"categories": given}
     if isinstance(given, Mapping) and given and set(given) <= set(Variable.__dataclass_fields__):
         try:
             return Variable(**given)

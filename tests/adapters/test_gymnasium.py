@@ -17,6 +17,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from meco.adapters.gymnasium import ENVIRONMENTS, MecoEnv, MecoVectorEnv  # noqa: E402
 from meco.errors import InvalidInput  # noqa: E402
 from meco.learn import Episode  # noqa: E402
+from meco.problems.suite import get_problem  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_sb3_dqn.py"
 SMALL = {"problems": ("C01", "C07", "C20"), "dim": 10, "budget": 250}
@@ -94,22 +95,18 @@ def test_index_k_is_the_action_value_k_over_ten():
 
 
 @pytest.mark.parametrize("bad", [0.3, -1, 11, np.nan, "5", None])
-@pytest.mark.parametrize(
-    ("name", "settings"), [("MeCO-v0", {}), ("MeCO-TR-v0", {"discrete": True, "problems": "ring"})]
-)
-def test_an_action_that_is_no_index_is_refused(name, settings, bad):
-    env = gymnasium.make(name, dim=2, budget=60 if settings else 200, disable_env_checker=True, **settings)
+def test_an_action_that_is_no_index_is_refused(bad):
+    env = gymnasium.make("MeCO-v0", dim=2, budget=200, disable_env_checker=True)
     env.reset(seed=1)
-    last = env.action_space.n - 1
-    with pytest.raises(InvalidInput, match=f"an action is a whole number from 0 to {last}; got"):
-        env.step(last + 1 if bad == 11 else bad)
+    with pytest.raises(InvalidInput, match="an action is a whole number from 0 to 10; got"):
+        env.step(bad)
 
 
 def test_problems_may_be_one_name_and_not_none():
     one = gymnasium.make("MeCO-v0", problems="C01", dim=4).unwrapped
     assert [problem.name for problem in one.problems] == ["C01"]
     with pytest.raises(InvalidInput, match="problems is empty"):
-        gymnasium.make("MeCO-TR-v0", problems=[])
+        gymnasium.make("MeCO-v0", problems=[])
 
 
 def test_the_environment_is_the_episode():
@@ -185,3 +182,31 @@ def test_the_example_trains_a_stable_baselines_agent(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE)])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
     assert "mean return" in capsys.readouterr().out
+
+
+def value_at_the_origin(problem):
+    return problem.raw(np.zeros(10))[0].item()
+
+
+def test_random_instances_differ_between_episodes_and_repeat_with_a_seed():
+    drawn = []
+    for _ in range(2):
+        environment = gymnasium.make("MeCO-v0", problems="C01", instance="random", budget=250).unwrapped
+        for seed in (1, None):
+            environment.reset(seed=seed)
+            drawn.append(value_at_the_origin(environment.episode.problem[0]))
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+def test_random_instances_run_in_lockstep():
+    many = MecoVectorEnv(num_envs=2, problems=("C01", "C07"), instance="random", budget=250)
+    many.reset(seed=1)
+    assert many.step(np.zeros(2, dtype=int))[0].shape[0] == 2
+
+
+def test_random_instances_leave_problems_without_instances_as_they_are():
+    given = get_problem("RC17")
+    environment = gymnasium.make("MeCO-v0", problems=given, instance="random", budget=250).unwrapped
+    environment.reset(seed=1)
+    assert environment.episode.problem[0] is given

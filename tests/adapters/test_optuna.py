@@ -16,6 +16,7 @@ optuna = pytest.importorskip("optuna")
 
 from optuna.distributions import FloatDistribution, IntDistribution  # noqa: E402
 
+import meco  # noqa: E402
 from meco.adapters.optuna import MecoSampler  # noqa: E402
 from meco.adapters.optuna_trials import SearchedParameter  # noqa: E402
 from meco.errors import MecoError  # noqa: E402
@@ -234,3 +235,38 @@ def test_two_processes_on_a_database_are_killed_and_resumed(tmp_path):
 def test_what_cannot_be_asked_is_refused_when_the_sampler_is_made(wrong):
     with pytest.raises(MecoError):
         MecoSampler(**wrong)
+
+
+@pytest.mark.parametrize("method", ["TR", "SHADE"])
+@pytest.mark.parametrize("budget", [1, 2])
+def test_a_study_goes_on_after_a_very_small_budget(budget, method):
+    assert len(study(trials=12, budget=budget, method=method).trials) == 12
+
+
+def test_without_a_budget_a_sampler_plans_as_minimize_does():
+    """50 evaluations for each variable."""
+
+    def corner_of_three(trial):
+        x = np.array([trial.suggest_float(name, -3, 3) for name in "xyz"])
+        trial.set_constraint("sum", x.sum() - 2)
+        trial.set_constraint("square", x[0] ** 2 - x[1])
+        return float((x - 2) @ (x - 2))
+
+    def evaluate(x):
+        return float((x - 2) @ (x - 2)), [x.sum() - 2, x[0] ** 2 - x[1]]
+
+    made = optuna.create_study(sampler=MecoSampler(seed=1))
+    made.optimize(corner_of_three, n_trials=40)
+    found = meco.minimize(evaluate, [(-3, 3)] * 3, seed=1)
+    assert found.run.budget == 150
+    np.testing.assert_array_equal([list(t.params.values()) for t in made.trials], found.evaluations.x[:40])
+
+
+@pytest.mark.parametrize("value", [-math.inf, math.nan, math.inf])
+def test_trials_without_a_finite_value_do_not_mislead_the_search(value):
+    def fails_first(trial):
+        x, y = trial.suggest_float("x", -3, 3), trial.suggest_float("y", -3, 3)
+        return value if trial.number < 5 else (x - 2) ** 2 + (y - 1) ** 2
+
+    finite = [t.value for t in study(fails_first).trials if t.value is not None and math.isfinite(t.value)]
+    assert min(finite) < 1e-6

@@ -27,7 +27,7 @@ BOUNDS = (
     "0,1", "-5,5 0,2", "[[0,1],[2,3]]", "1,0", "0", "0,1,2", "[[0,1],[2]]", "0,inf", "[]", "{}", "binary", "0,1;2,3",
     "1e308,-1e308",
 )  # fmt: skip
-METHODS = ("SHADE", "MeCO", "TR", "TR-ES", "MeCO-TR", "MA-ES", "COBYQA", "nope", "shade", "p.py:fun", "bad.py:X", "")
+METHODS = ("SHADE", "MeCO", "TR", "MA-ES", "COBYQA", "nope", "shade", "p.py:fun", "bad.py:X", "")
 TARGETS = (
     "p.py:fun", "p.py:fun", "p.py:rows", "p.py:raises", "sphere", "C01", "RC19", "UAV-02", "G-bowl-linear-0007", *TEXTS
 )  # fmt: skip
@@ -74,7 +74,6 @@ def other(draw):
         ["reproduce", text or "none"],
         ["train", "--preset", text or "none"],
         ["train", "--set", text],
-        ["train-tr", "--set", f"layout={text}"],
         ["train", "--dim", draw.choice(("x", "-1", "0"))],
         ["demo", "--budget", draw.choice(("x", "-3", "0")), "--output", "demo"],
         [*BENCH, "--problem", text or "none", "--executor", "serial"],
@@ -145,10 +144,10 @@ def dangerous(words):
     called = next((w for w in words if not w.startswith("-")), "")
     if called == "solve":
         return not any(words[i : i + 2] == ["--budget", b] for i in range(len(words)) for b in SMALL)
-    if called in ("bench", "reproduce", "train", "train-tr", "demo", "data"):
+    if called in ("bench", "reproduce", "train", "demo", "data"):
         asked = {"bench": "--budget", "demo": "--budget"}.get(called)
         real = {"reproduce": "all", "train": "10d", "data": "fetch"}.get(called)
-        short = called in ("train", "train-tr") and len(words) < 3
+        short = called == "train" and len(words) < 3
         return (asked is not None and asked not in words) or real in words or short
     return False
 

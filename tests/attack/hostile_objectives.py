@@ -18,7 +18,7 @@ import meco
 
 METHODS = (
     "SHADE-FR", "SHADE", "SHADE-eps", "SHADE-BOC", "MeCO", "MeCO-rand", "MA-ES", "MDE-CGO", "C2oDE", "COLSHADE",
-    "BP-epsMAg-ES", "TR", "TR-ES", "TR-ES", "MeCO-TR",
+    "BP-epsMAg-ES", "TR", "TR", "TR",
 )  # fmt: skip
 
 

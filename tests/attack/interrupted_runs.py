@@ -14,7 +14,7 @@ from victim import Victim
 KINDS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "ENOSPC", "SIGSTOP")
 METHODS = (
     ("SHADE-FR", {}), ("SHADE", {"pop_size": 7}), ("MeCO", {}), ("MA-ES", {}), ("TR", {"batch": 2}),
-    ("TR-ES", {"batch": 1}), ("TR-ES", {"batch": 3}), ("MeCO-TR", {"batch": 2}),
+    ("TR", {"batch": 1}), ("TR", {"batch": 3}), ("TR", {"batch": 2}),
 )  # fmt: skip
 HANGS = 120  # seconds
 

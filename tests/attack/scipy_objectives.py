@@ -11,7 +11,7 @@ import meco
 from meco.errors import MecoError
 
 ANSWERS = (np.nan, np.inf, -np.inf, 1e308, None, "text", [1.0], np.array([[2.0]]), 1j, {}, True)
-METHODS = ("TR", "TR-ES", "MeCO-TR", "SHADE-FR", "MA-ES")
+METHODS = ("TR", "SHADE-FR", "MA-ES")
 
 
 def attempt(seed, folder):

@@ -29,7 +29,7 @@ def attempt(seed, folder):
         return "SKIPPED: signals of POSIX"
     draw, place = random.Random(f"terminated {seed}"), Path(folder)
     pause, workers = draw.choice([0.0, 0.0, 0.01, 0.3, 600]), draw.choice([1, 2])
-    method = draw.choice(["SHADE-FR", "MeCO", "TR-ES", "MeCO-TR"])
+    method = draw.choice(["SHADE-FR", "MeCO", "TR"])
     (place / "p.py").write_text(FUNCTION.format(pause=pause))
     words = ["solve", "p.py:fun", "--budget", "100000000", "--workers", str(workers), "--method", method, "--seed", "1"]
     line = [sys.executable, "-m", "meco", *words, "--checkpoint", "r", "--quiet", "--json"]

@@ -18,7 +18,6 @@ import numpy as np
 
 import meco
 from meco.run.folder import run_folder as runfolder
-from meco.run.log import log_file
 
 HIT = ("write", "open", "replace", "fsync", "ftruncate", "close", "unlink")  # file calls, of os
 
@@ -63,8 +62,8 @@ def hit_at_file_calls(order):
 
 def run(order):
     """Make the run of an order; its exit code."""
-    if order["eager"]:  # every record and every state is written at once: more file calls to hit
-        log_file.FLUSH_SECONDS, runfolder.STATE_COST_FACTOR = -1.0, 0.0
+    if order["eager"]:  # every state is written at once: more file calls to hit
+        runfolder.STATE_COST_FACTOR = 0.0
     if order["at"]:
         hit_at_file_calls(order)
     warnings.simplefilter("ignore")

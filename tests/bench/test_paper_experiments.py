@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from meco import gone
 from meco.batch_solve import solve
 from meco.bench.plan import contender, further, printed
 from meco.bench.plan.comparison import folder_name, make_comparison
@@ -16,7 +17,7 @@ from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
-from meco.bench.plan.further import FURTHER, STEERING_RUNS
+from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
@@ -35,7 +36,7 @@ def test_every_experiment_has_an_entry_the_papers_first():
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "cec2017-100d", "short-cec2017", "short-engineering",
-        "steering-10d", "steering-30d", "steering-uav", "steering-families", "unseen",
+        "unseen",
         "constants", "printed-seeds", "variants", "rwco", "rwco-large", "families",
         "budgets-5", "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "budgets-500",
         "budgets-1000", "parallel", "scales",
@@ -49,17 +50,17 @@ def test_every_experiment_has_an_entry_the_papers_first():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_an_experiment_names_known_methods_views_and_labels(name):
     e = EXPERIMENTS[name]
-    assert {c.method for c in e.contenders} <= set(METHODS)
+    assert {c.method for c in e.contenders} <= {*METHODS, *gone.NAMES["method"]}
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
-    assert e.runs == (STEERING_RUNS if name.startswith("steering-") else 5 if name in FURTHER else 10)
+    assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
 
 def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
     e = EXPERIMENTS["table1"]
-    affordable = {*METHODS} - {"NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO"}
+    affordable = {*METHODS, *gone.NAMES["method"]} - {"NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO"}
     assert {c.method for c in e.contenders} == affordable
     assert {c.label for c in e.contenders} == {*affordable, *TRAININGS, "MeCO on MA-ES"} - {"MeCO"}
     assert tuple(c.method for c in e.contenders)[:12] == THE_TWELVE

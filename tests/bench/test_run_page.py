@@ -89,7 +89,7 @@ def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_kno
 
 
 def test_the_page_has_the_readers_title_author_and_notes_and_the_answer_before_the_method(tmp_path):
-    result = meco.minimize(fun, BOX, budget=120, seed=1, method="TR-ES")
+    result = meco.minimize(fun, BOX, budget=120, seed=1, method=meco.Method("TR", theta=0.5))
     text = result.report(tmp_path / "r.html", "Bracket <7>", "A. Engineer", "Load case 3.\nSteel.").read_text()
     assert "Bracket &lt;7&gt;: f = " in text
     assert "A. Engineer" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -14,11 +15,13 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.revise import adjust_experiment, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.estimate import estimate_experiments
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, raise_when_stopped, run_campaign
+from meco.cli import main
 from meco.core.progress_line import format_duration
 from meco.errors import InvalidInput, MecoError, UnknownName
 
@@ -47,6 +50,19 @@ def undisturbed(tmp_path_factory):
 def test_a_campaign_runs_everything_once(tmp_path):
     _, summary = campaign(tmp_path)
     assert (summary.done, summary.wanted, summary.failures) == (48, 48, {})
+
+
+def test_runs_of_methods_that_left_are_not_made_and_named_in_one_line(tmp_path, capsys):
+    plan = replace(SMALL, contenders=(Contender("SHADE", "SHADE"), Contender.from_method("MeCO-TR")))
+    _, summary = campaign(tmp_path, plan)
+    assert (summary.done, summary.wanted, summary.removed) == (12, 12, ("MeCO-TR",))
+    assert estimate_experiments([plan])[0].wanted == 12
+    words = ["reproduce", "uav", "--methods", "MeCO-TR", "--quiet", "--out", str(tmp_path / "none")]
+    assert main([*words, "--executor", "serial"]) == 2
+    assert capsys.readouterr().err == (
+        "meco: removed in 0.4, only stored runs are shown: MeCO-TR\n"
+        "meco: nothing could be run: what was asked for was removed\n"
+    )
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.slow)])

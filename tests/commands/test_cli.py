@@ -93,7 +93,7 @@ def test_the_methods_are_exactly_the_promised_ones():
     promised = {
         "MeCO", "MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "MA-ES",
         "BP-epsMAg-ES", "CMA-ES", "CMA-ES-native", "COBRA", "SACOBRA", "NSGA-III", "COLSHADE", "CMA-ES-AL", "SciPy-DE",
-        "COBYQA", "ISRES", "TR", "TR-ES", "MeCO-TR", "SLSQP", "COBYLA", "NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO",
+        "COBYQA", "ISRES", "TR", "SLSQP", "COBYLA", "NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO",
     }  # fmt: skip
     assert sorted(METHODS) == sorted(promised)
     assert METHODS.resolve("SHADE-ε") == "SHADE-eps"

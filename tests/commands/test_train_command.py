@@ -160,38 +160,22 @@ def test_a_command_out_of_time_keeps_whole_batches_and_goes_on_with_the_others(t
     assert capsys.readouterr().out.split() == [f"{tmp_path}/tiny-{p}.safetensors" for p in ("ring", "corner")]
 
 
-def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys, monkeypatch):
-    words = ["train", "--suite", "toy", "--dim", "2", "--holdout", "impossible", "--name", "best", "--seeds", "1,2,3"]
-    words += ["--set", "budget=200", "--epochs", "2", "--select", "--quiet", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["meco", *words])
-    assert main(words) == 0
-    assert capsys.readouterr().out.split() == [f"{tmp_path}/best.safetensors"]
-    known = load_policy(tmp_path / "best.safetensors").metadata
-    losses = known["chosen_among"]
-    assert sorted(losses) == ["1", "2", "3"]
-    assert losses[str(known["seed"])] == min(losses.values())
-    assert main([*words, "--resume"]) == 0
-    assert capsys.readouterr().out == ""  # the choice is made
-    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 2  # another choice: all candidates count
-    assert "another choice of seeds" in capsys.readouterr().err
-    (tmp_path / "best.safetensors").unlink()
-    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 0
-    assert sorted(load_policy(tmp_path / "best.safetensors").metadata["chosen_among"]) == ["1", "2", "4"]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--preset", "loo05"], "did you mean 'loo50'"),
+        (["--preset", "paper-loo05"], "did you mean 'paper-loo50'"),
         (["--suite", "toi"], "no suite named 'toi'; did you mean 'toy'"),
         (["--suite", "cec", "--leave-one-out"], "did you mean 'cec2017'"),
         (["--holdout", "C77"], "no problem of cec2017 named 'C77'"),
         (["--set", "epochs"], "--set takes NAME=VALUE"),
-        (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
-        (["--preset", "10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
-        (["--preset", "10d", "--only", "meco-11d"], "did you mean 'meco-10d'"),
-        (["--preset", "10d", "--together", "0"], "--together must be at least 1; got 0"),
-        (["--preset", "10d", "--together", "1", "--select"], "leave out --together"),
+        (["--preset", "paper-10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
+        (["--preset", "paper-10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
+        (["--preset", "paper-10d", "--only", "meco-paper-11d"], "did you mean 'meco-paper-10d'"),
+        (["--preset", "paper-10d", "--together", "0"], "--together must be at least 1; got 0"),
+        (["--preset", "loo50"], "it left in 0.4: use paper-loo50; --set reward=score has its reward"),
+        (["--set", "compiled=true"], "no training setting named 'compiled'; it left in 0.4: training runs on the CPU"),
+        (["--device", "cuda"], "no option of train named '--device'; it left in 0.4: training runs on the CPU"),
+        (["--select"], "no option of train named '--select'; it left in 0.4: fix the seeds beforehand"),
     ],
 )
 def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_path):
@@ -200,7 +184,6 @@ def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_p
 
 
 def test_the_recorded_command_is_the_one_that_makes_this_policy():
-    words = ["train", "--preset", "loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
-    assert (
-        command_of_policy(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"
-    )
+    words = ["train", "--preset", "paper-loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
+    made = command_of_policy(words, "meco-paper-loo50-C03")
+    assert made == "meco train --preset paper-loo50 --set memory=512 --only meco-paper-loo50-C03"

@@ -1,7 +1,5 @@
 """Sums whose bits do not depend on company, and formulas that compile or stay as they are."""
 
-import warnings
-
 import array_api_strict as strict
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core import arrays
-from meco.core.arrays import add_to_diagonal, fused, fusing, ordered_sum, rows, running_sums, safe_divisor, solve
+from meco.core.arrays import add_to_diagonal, ordered_sum, rows, running_sums, safe_divisor, solve
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
 import array_api_compat.torch as torch_xp  # noqa: E402
@@ -47,42 +45,6 @@ def test_a_run_on_torch_does_not_notice_its_neighbours(method):
         alone = meco.solve(method, problem, budget=150, seeds=[seed], xp=torch_xp)[0]
         assert_array_equal(run.x, alone.x, err_msg=problem.name)
         assert run.score == alone.score
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
-def test_every_marked_formula_compiles_and_the_search_stays(method, monkeypatch):
-    monkeypatch.setattr(arrays, "_compile", lambda f: torch.compile(f, fullgraph=True, backend="eager"))
-    problems = [meco.get_problem(name, 10) for name in MIXED]
-    plain = meco.solve(method, problems, budget=210, seeds=range(len(MIXED)), xp=torch_xp)
-    with fusing(), warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        compiled = meco.solve(method, problems, budget=210, seeds=range(len(MIXED)), xp=torch_xp)
-    for ours, theirs in zip(plain, compiled):
-        assert_allclose(theirs.x, ours.x, rtol=1e-9)
-
-
-def refuse(formula):
-    """A compiler that says no when the formula is called."""
-
-    def compiled(*args):
-        raise RuntimeError("no")
-
-    return compiled
-
-
-@pytest.mark.parametrize("compiler", [refuse, pytest.param(arrays._compile, marks=pytest.mark.slow)])
-def test_what_cannot_be_compiled_runs_plain_and_says_so(compiler, monkeypatch):
-    monkeypatch.setattr(arrays, "_compile", compiler)
-
-    @fused
-    def refused(x):
-        return x + (1.0 if "tensor" in str(type(x)).lower() and bool((x > 0).any()) else 0.0)
-
-    x = torch.ones(3)
-    with fusing(), pytest.warns(UserWarning, match="refused runs uncompiled"):
-        assert refused(x).tolist() == [2.0, 2.0, 2.0]
-    assert refused(x).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_nothing_is_divided_by_zero_where_the_least_numbers_are_taken_for_it():

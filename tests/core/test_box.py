@@ -98,12 +98,6 @@ def test_a_scale_takes_its_variables_there_and_back():
     assert_allclose(mine.to_unit(np.array([[0.5, 1.0]])), [[0.5, 0.5]])
 
 
-def test_runs_keep_their_own_bounds_when_some_are_taken():
-    lower, upper = np.zeros((3, 1, 2)), np.arange(1.0, 4.0)[:, None, None] + np.zeros((3, 1, 2))
-    some = Box(lower, upper, integer=np.ones((3, 1, 2), dtype=bool)).transform(lambda each: each[[2, 0]])
-    assert_array_equal(some.to_box(np.full((2, 1, 2), 0.9)), [[[3.0, 3.0]], [[1.0, 1.0]]])
-
-
 def test_points_between_the_walls_are_kept_as_they_are():
     unit = np.random.default_rng(1).random((2, 5, 2))
     assert box().keep_inside(unit) is unit

@@ -11,11 +11,8 @@ from meco.core import capabilities
 from meco.core.capabilities import (
     Asynchronous,
     Convergence,
-    Cooperation,
-    LinearRows,
     OwnLoop,
     Policed,
-    Replay,
     SavedState,
     Steering,
     find_capability,
@@ -29,9 +26,10 @@ from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
 from meco.policies import Controlled
+from meco.policies.paper.steered_rule import SteeredEpsilon
 from meco.policies.policy import ConstantControls
 from meco.rules import StaticPenalty
-from meco.tr.engine import TrustRegion, make_tr_es
+from meco.tr.engine import TrustRegion
 
 
 def task(budget=60):
@@ -39,8 +37,10 @@ def task(budget=60):
     return evaluator, Task.of(evaluator, Streams([1]))
 
 
-def controlled(engine, theta=0.5):
-    return Controlled(engine, ConstantControls({"theta": theta}), "model-search", "theta-and-share", 50)
+def steered(given):
+    """SHADE whose allowance may be steered, and the same under a constant policy."""
+    engine = Shade(given, rule=SteeredEpsilon())
+    return engine, Controlled(engine, ConstantControls({"epsilon": 0.5}))
 
 
 def test_a_capability_is_found_by_its_kind_or_missed():
@@ -71,74 +71,38 @@ def test_the_record_names_kinds_of_capabilities_alone():
 
 
 def test_methods_are_named_by_all_that_they_offer():
-    assert methods_that_offer(Asynchronous) == "TR, TR-ES, MeCO-TR"
-    assert methods_that_offer(Asynchronous, Policed) == "MeCO-TR"
+    assert methods_that_offer(Asynchronous) == "TR"
+    assert methods_that_offer(SavedState, Policed) == "MeCO, MeCO-u, MeCO-rand"
     assert methods_that_offer(OwnLoop) == "SciPy-DE, COBYQA, SLSQP, COBYLA, NOMAD"
 
 
-def test_a_controlled_engine_hands_on_what_its_engine_offers():
-    _, given = task()
-    inner = make_tr_es(given)
-    wrapped = controlled(inner)
-    mine, its = ({type(each): each for each in engine.capabilities()} for engine in (wrapped, inner))
-    assert mine.keys() == its.keys() | {Policed}
-    for kind in (Convergence, Cooperation):
-        assert mine[kind] == its[kind]
-    assert_array_equal(mine[LinearRows].inside(np.ones((1, 2))), its[LinearRows].inside(np.ones((1, 2))))
-
-
-def test_a_controlled_engine_has_its_own_part_in_what_it_hands_on():
-    _, given = task()
-    inner = make_tr_es(given)
-    wrapped = controlled(inner)
+def test_a_controlled_engine_offers_what_its_engine_does_with_its_own_part_in_it():
+    evaluator, given = task()
+    inner, wrapped = steered(given)
+    Loop(wrapped, evaluator).step()
+    mine, its = ({type(each) for each in engine.capabilities()} for engine in (wrapped, inner))
+    assert mine == its | {Policed}
     assert find_capability(wrapped, SavedState).part is wrapped
     assert find_capability(inner, SavedState).part is inner
     assert find_capability(wrapped, Policed).policy is wrapped.controller.policy.metadata
-    assert find_capability(wrapped, Replay).engine is inner
-    assert find_capability(wrapped, Replay).after == wrapped.count_told
-    find_capability(wrapped, Steering).steer({"share": np.array([0.25])})
-    assert_array_equal(wrapped.controller.last["share"], [0.25])  # the policy's features see it
-    assert_array_equal(inner.settings["share"], [0.25])
+    find_capability(wrapped, Steering).steer({"epsilon": np.array([0.25])})
+    assert_array_equal(wrapped.controller.last["epsilon"], [0.25])  # the policy's features see it
 
 
 def test_what_is_saved_of_a_controlled_engine_holds_the_engine_and_the_policys_memory():
     evaluator, given = task()
-    wrapped = controlled(make_tr_es(given))
+    _, wrapped = steered(given)
     Loop(wrapped, evaluator).step()
     saved = capture_state(find_capability(wrapped, SavedState).part)
-    assert {"engine", "controller", "told", "next_decision", "draw"} == saved.keys()
-    assert saved["engine"]["generation"] == 1
-    assert_array_equal(saved["controller"]["last"]["theta"], [0.5])
-
-
-def test_points_that_an_engine_only_remembers_count_for_the_policy_and_decide_nothing():
-    evaluator, given = task()
-    wrapped = controlled(make_tr_es(given))
-    loop = Loop(wrapped, evaluator)
-    loop.step()
-    aside = []
-    proposals = find_capability(wrapped, Asynchronous).start(2, loop.tell, aside.append)
-    told, due = wrapped.told, wrapped.next_decision
-    first = proposals.give_out(np.full(given.dim, 0.2))
-    proposals.answer(first, first.x[None, None], evaluator.evaluate(first.x[None, None]))
-    assert wrapped.told == told + 1
-    assert wrapped.next_decision == due
-    assert aside == [1]
-    step = proposals.ask()
-    proposals.answer(step, step.x[None, None], evaluator.evaluate(step.x[None, None]))
-    assert wrapped.told == told + 2
-    assert wrapped.generation == 2
+    assert {"engine", "controller", "draw"} == saved.keys()
+    assert {"population", "generation", "state"} <= saved["engine"].keys()
+    assert_array_equal(saved["controller"]["last"]["epsilon"], [0.5])
 
 
 def test_an_engine_without_controls_cannot_be_steered():
     _, given = task()
-
-    class Unsteered(TrustRegion):
-        def capabilities(self):
-            return tuple(each for each in super().capabilities() if not isinstance(each, Steering))
-
-    with pytest.raises(InvalidInput, match="Unsteered cannot be steered: it offers no controls"):
-        controlled(Unsteered(given))
+    with pytest.raises(InvalidInput, match="TrustRegion cannot be steered: it offers no controls"):
+        Controlled(TrustRegion(given), ConstantControls({"epsilon": 0.5}))
 
 
 def test_a_capability_is_a_value():

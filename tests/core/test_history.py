@@ -100,15 +100,6 @@ def test_what_only_some_generations_say_is_not_in_the_trace():
     assert history.collect_trace().keys() & {"late", "early", "always"} == {"always"}
 
 
-def test_arrays_that_will_be_overwritten_are_copied():
-    history, nfev = History(), np.array([1])
-    history.update_best(*seen([1.0]))
-    for k in range(3):
-        nfev[:] = k
-        history.record_generation(nfev, None, copy=True)
-    assert_array_equal(history.collect_trace()["nfev"][:, 0], [0, 1, 2])
-
-
 def test_a_trace_that_is_put_back_goes_on():
     first, second = History(), History()
     for history in (first, second):

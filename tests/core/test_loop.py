@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection
+from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Selection
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -155,40 +155,6 @@ def test_a_budget_below_the_first_candidates_is_said_once():
     assert [note.partition(":")[0] for note in loop.evaluator.history.notes] == [
         "the budget of 1 is below the population of 2"
     ]
-
-
-@pytest.mark.parametrize("recorded", [False, True])
-def test_iterations_are_replayed_where_there_is_a_recording_and_followed_on_the_host(recorded):
-    seen, first = [], pairs()
-    inner, evaluator = first.engine, first.evaluator
-
-    class Every:
-        """Replays each iteration but the first by making it as it is written."""
-
-        overwrites = False
-
-        def __init__(self, replay, evaluator, iterate):
-            assert replay.engine is inner
-            self.iterate = iterate
-
-        def replay(self):
-            seen.append("replay")
-            if inner.generation:
-                self.iterate()
-            return inner.generation > 1
-
-    offer = Replay(inner, lambda: "same", lambda: None, 2, lambda: (), after=lambda points: seen.append(points))
-    loop = Loop(Pairs(inner.task, offer), evaluator, Every if recorded else None)
-    loop.run()
-    assert_array_equal(evaluator.nfev, [10, 10])
-    if recorded:
-        assert inner.generation == 5
-        assert loop.engine.told == []
-        assert seen == ["replay", 2] * 5
-    else:
-        assert inner.generation == 0
-        assert loop.engine.generation == 5
-        assert seen == []
 
 
 class Careless(Pairs):

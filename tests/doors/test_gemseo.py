@@ -98,3 +98,35 @@ def test_its_own_criteria_end_the_run():
     problem = beam_problem()
     solved(problem, 200, ftol_abs=1.0, stop_crit_n_x=5)
     assert len(problem.database) < 50
+
+
+def parabola(value, failures):
+    """A minimum at (2, 1) with no active constraint; the first calls return this value."""
+    calls = []
+
+    def height(x):
+        calls.append(x)
+        return np.atleast_1d(value if len(calls) <= failures else (x[0] - 2) ** 2 + (x[1] - 1) ** 2)
+
+    space = DesignSpace()
+    for name in "xy":
+        space.add_variable(name, lower_bound=-3.0, upper_bound=3.0, value=0.0)
+    problem = OptimizationProblem(space)
+    problem.objective = MDOFunction(height, "height")
+    problem.add_constraint(MDOFunction(lambda x: np.atleast_1d(-1.0), "limit"), constraint_type="ineq")
+    return problem
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_a_value_that_is_not_finite_never_wins(value):
+    problem = parabola(value, failures=5)
+    library, result = solved(problem)
+    np.testing.assert_allclose(result.x_opt, [2.0, 1.0], atol=1e-3)
+    assert math.isfinite(problem.optimum.objective)
+    assert library.found.nfev == 60
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_no_answer_is_given_where_no_value_is_finite(value):
+    _, result = solved(parabola(value, failures=10**6))
+    assert (result.x_opt, result.f_opt, result.is_feasible) == (None, None, False)

@@ -80,14 +80,14 @@ def test_it_is_found_by_its_entry_point():
 def test_it_is_the_search_of_minimize():
     seen = solved(beam_problem(MecoDriver(budget=60, seed=7)))
     np.testing.assert_array_equal(
-        seen.evaluations.x, one_problem.points_of_minimize(x0=[1.0, 1.0, 1.0], tolerances=1e-6)
+        seen.evaluations.x, one_problem.points_of_minimize(x0=[1.0, 1.0, 1.0], tolerances=1e-8)
     )
 
 
 def test_it_is_the_search_of_minimize_where_designs_fail_too():
     seen = solved(beam_problem(MecoDriver(budget=60, seed=7, start_at_current=False), brittle=True))
     np.testing.assert_array_equal(
-        seen.evaluations.x, one_problem.points_of_minimize(one_problem.brittle, tolerances=1e-6)
+        seen.evaluations.x, one_problem.points_of_minimize(one_problem.brittle, tolerances=1e-8)
     )
     assert 0.05 < seen.evaluations.failed.mean() < 0.5
 
@@ -247,6 +247,86 @@ def test_where_a_bound_is_missing_the_present_value_tells_how_far_to_look():
 def test_a_missing_bound_is_named_where_it_is_needed(options):
     with pytest.raises(InvalidInput, match=r"\bx.*infinite bounds"):
         problem_without_an_upper_bound(MecoDriver(budget=10, **options)).run_driver()
+
+
+class Line(om.ExplicitComponent):
+    """A parabola with its minimum at 3 inside x <= 10; the first calls return a value that is not finite."""
+
+    def initialize(self):
+        self.options.declare("value", default=0.0)
+        self.options.declare("failures", default=0)
+        self.options.declare("noise", default=0.0)
+
+    def setup(self):
+        self.calls, self.random = 0, np.random.default_rng(1)
+        self.add_input("x", 1.0)
+        self.add_output("y")
+        self.add_output("above")
+        self.declare_partials("*", "*", method="fd")
+
+    def compute(self, inputs, outputs):
+        self.calls += 1
+        x = float(inputs["x"][0])
+        bad = self.calls <= self.options["failures"]
+        outputs["y"] = self.options["value"] if bad else (x - 3) ** 2
+        outputs["y"] += self.options["noise"] * self.random.standard_normal()
+        outputs["above"] = x - 10
+
+
+def line_problem(driver, lower=None, upper=None, objectives=("y",), **options):
+    problem = om.Problem()
+    problem.model.add_subsystem("line", Line(**options), promotes=["*"])
+    problem.model.add_design_var("x", lower=lower, upper=upper)
+    for name in objectives:
+        problem.model.add_objective(name)
+    problem.model.add_constraint("above", upper=0.0)
+    problem.driver = driver
+    problem.setup()
+    problem.set_solver_print(-1)
+    return problem
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(None, None), (None, 20.0), (0.0, None), (-1e30, 1e30)])
+def test_a_design_variable_needs_no_bounds(lower, upper):
+    found = solved(line_problem(MecoDriver(budget=40, seed=1), lower, upper))
+    assert found.x[0] == pytest.approx(3.0, abs=1e-4)
+    assert found.run.variables.each[0].low == (0.0 if lower == 0.0 else -math.inf)
+    assert found.run.variables.each[0].high == (20.0 if upper == 20.0 else math.inf)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_a_value_that_is_not_finite_never_wins(value):
+    problem = line_problem(MecoDriver(budget=40, seed=1), -5.0, 20.0, value=value, failures=8)
+    assert problem.run_driver().success
+    assert problem.get_val("x")[0] == pytest.approx(3.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_a_run_without_a_finite_value_has_no_success(value):
+    problem = line_problem(MecoDriver(budget=20, seed=1), -5.0, 20.0, value=value, failures=10**6)
+    with pytest.warns(UserWarning, match="no run of the model succeeded"):
+        assert not problem.run_driver().success
+    assert math.isnan(problem.driver.found.fun)
+
+
+def test_constraints_are_kept_as_closely_as_by_the_methods_of_scipy():
+    found = solved(scaled_model(MecoDriver(budget=40, seed=1), {"ref": -50.0}, upper=400.0))
+    assert [each.tolerance for each in found.constraints.values()] == [1e-8]
+    found = solved(scaled_model(MecoDriver(budget=40, seed=1), {}, equals=250.0))
+    assert [each.tolerance for each in found.constraints.values()] == [1e-8]
+    assert found.success
+
+
+def test_the_driver_is_told_that_runs_of_one_design_differ():
+    found = solved(line_problem(MecoDriver(budget=40, seed=1, noise=True), -5.0, 20.0, noise=0.1))
+    assert found.repeated["calls"] > 1
+    assert solved(line_problem(MecoDriver(budget=40, seed=1, noise=False), -5.0, 20.0)).repeated is None
+
+
+def test_several_objectives_are_refused_before_the_driver_runs():
+    problem = line_problem(MecoDriver(budget=40, seed=1), -5.0, 20.0, objectives=("y", "x"))
+    with pytest.raises(InvalidInput, match="one scalar objective; the model has"):
+        problem.final_setup()
 
 
 def side_by_side(seed=1):

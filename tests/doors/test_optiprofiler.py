@@ -41,14 +41,14 @@ def test_its_benchmark_takes_our_methods(feature, tmp_path, monkeypatch):
     optiprofiler = pytest.importorskip("optiprofiler")
     monkeypatch.chdir(tmp_path)
     scores, *_ = optiprofiler.benchmark(
-        [MecoSolver("MeCO-TR", 30), MecoSolver("SHADE-FR", 30)],
+        [MecoSolver("TR", 30), MecoSolver("SHADE-FR", 30)],
         problem=beam_problem(optiprofiler),
         feature_name=feature,
         max_eval_factor=30,
         n_runs=1,
         silent=True,
         score_only=True,
-        solver_names=["MeCO-TR", "SHADE-FR"],
+        solver_names=["TR", "SHADE-FR"],
         n_jobs=1,
     )
     assert np.shape(scores)[0] == 2

@@ -5,7 +5,7 @@ import pytest
 
 import meco
 
-METHODS = ("TR", "TR-ES", "MeCO-TR", "SHADE", "MeCO", "MA-ES", "COLSHADE", "BP-epsMAg-ES", "CMA-ES-native")
+METHODS = ("TR", "SHADE", "MeCO", "MA-ES", "COLSHADE", "BP-epsMAg-ES", "CMA-ES-native")
 
 
 class Huge:

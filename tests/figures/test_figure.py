@@ -45,18 +45,9 @@ def test_a_figure_is_written_as_its_name_ends(tmp_path):
 def test_svg_needs_no_extra_and_others_say_which(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     SIMPLE.save(tmp_path / "a.svg")
-    for write in (SIMPLE.to_array, lambda: SIMPLE.save(tmp_path / "a.png")):
-        with pytest.raises(MissingExtra, match=r'cairosvg, which is not installed: pip install "meco-opt\[plot\]"'):
-            write()
+    with pytest.raises(MissingExtra, match=r'cairosvg, which is not installed: pip install "meco-opt\[plot\]"'):
+        SIMPLE.save(tmp_path / "a.png")
     assert not (tmp_path / "a.png").exists()
-
-
-def test_an_array_has_a_pixel_for_each_unit_and_the_paper_is_white():
-    pytest.importorskip("cairosvg")
-    root = ET.fromstring(SIMPLE.to_svg())
-    array = SIMPLE.to_array()
-    assert array.shape == (int(root.get("height")), int(root.get("width")), 3)
-    assert (array[0, 0] == 255).all()
 
 
 def test_a_file_knows_light_and_dark_and_has_no_variables_left():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco import minimize
+from meco import Method, minimize
 from meco.figures.panel import Segment
 from meco.figures.run_figure import make_controls_figure
 
@@ -27,5 +27,5 @@ def test_what_says_nothing_is_not_drawn():
     assert titles[0] == "Best feasible f"
     assert "Radius of the trust region" in titles
     assert not [title for title in titles if "constraint" in title or "What was set" in title]
-    steered = minimize(lambda x: float(x @ x), [(-1.0, 1.0)] * 2, budget=60, seed=1, method="TR-ES")
+    steered = minimize(lambda x: float(x @ x), [(-1.0, 1.0)] * 2, budget=60, seed=1, method=Method("TR", theta=0.5))
     assert "What was set while it ran" in [panel.title for panel in steered.plot().panels]

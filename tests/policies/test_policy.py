@@ -155,7 +155,7 @@ def test_a_list_of_policies_gives_each_run_its_own():
     for b in range(3):
         alone = meco.solve("MeCO", "tilted", budget=300, seeds=[b + 1], policy=each[b])[0]
         assert_array_equal(together[b].trace["eps"], alone.trace["eps"])
-    with pytest.raises(InvalidInput, match="3 runs need one policy, or 3 networks of one kind; got 2"):
+    with pytest.raises(InvalidInput, match="3 runs need one policy, or 3 networks; got 2"):
         meco.solve("MeCO", "tilted", budget=300, seeds=[1, 2, 3], policy=each[:2])
     with pytest.raises(InvalidInput, match="a name, a file or a policy"):
         meco.solve("MeCO", "tilted", budget=300, seeds=[1], policy=7)

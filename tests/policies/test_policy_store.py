@@ -19,10 +19,8 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.files.safetensors import pack_tensors, parse_tensors
-from meco.learn.engine_digest import engine_digest
 from meco.policies import policy_file
 from meco.policies import store as policy_store
-from meco.policies.engine_stamp import read_engine_stamp, stamp_record
 from meco.policies.network import Weights, draw_weights
 from meco.policies.paper.methods import make_meco
 from meco.policies.store import load_policy, policy_names, save_policy
@@ -157,7 +155,7 @@ def test_any_record_is_refused(record):
         ({"controls": None}, "controls must be one of epsilon, epsilon-aa, epsilon-ca.*; got None"),
         ({"controls": "theta"}, "controls must be one of epsilon, epsilon-aa, epsilon-ca.*; got 'theta'"),
         ({"features": "model-30"}, "features must be one of population-10.*; got 'model-30'"),
-        ({"kind": "oracle"}, "kind must be one of greedy, correcting.*; got 'oracle'"),
+        ({"kind": "oracle"}, "kind must be one of greedy; got 'oracle'"),
         ({"grid": [0.0, 1.0]}, "the grid of 'epsilon'"),
         ({"delta": -1.0}, "delta must be a positive number"),
         ({"q_output": "softmax"}, "q_output must be one of linear, sigmoid"),
@@ -236,7 +234,7 @@ def test_a_missing_policy_is_named_with_the_way_out(tmp_path, monkeypatch):
 
 
 def test_every_shipped_policy_is_whole():
-    for name in policy_names():
+    for name in (name for name in policy_names() if name.startswith("meco-")):
         assert load_policy(name).metadata["name"] == name
 
 
@@ -271,29 +269,6 @@ def test_the_command_lists_shows_and_verifies(shelf, capsys):
     assert "did you mean 'meco-10d'?" in capsys.readouterr().err
 
 
-TRAINED, PRESENT = "a" * 64, engine_digest()
-STAMPED = {"engine": TRAINED, "stamped_for": PRESENT, "since": "steps changed", "versions": {"meco": "0.2.0"}}
-OLD = {"engine": PRESENT, "trained_with": TRAINED, "since": "steps changed", "trained_version": "0.2.0"}
-
-
-@pytest.mark.parametrize("record", [STAMPED, OLD])
-def test_show_tells_the_engine_of_the_training_from_the_one_it_was_stamped_for(shelf, capsys, record):
-    save_policy(shelf / "stamped.safetensors", NETWORK, {**RECORD, **record})
-    assert main(["policy", "show", "stamped"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert f"trained with     engine {'a' * 12} of meco 0.2.0" in lines
-    words = "not trained anew; since the training: steps changed"
-    assert f"stamped for      engine {PRESENT[:12]}, {words}" in lines
-    assert f"engine here      {PRESENT[:12]}, the one that it was stamped for" in lines
-    assert any(line.startswith("command ") and "(of meco 0.2.0; this is" in line for line in lines)
-
-
-@pytest.mark.parametrize("record", [STAMPED, OLD, {"engine": TRAINED, "versions": {"meco": "0.2.0"}}])
-def test_a_stamp_keeps_the_engine_of_the_training(record):
-    made = read_engine_stamp(stamp_record(record, "c" * 64, "more"))
-    assert made == (TRAINED, "c" * 64, "more", "0.2.0")
-
-
 def test_a_policy_trained_by_an_installed_package_is_whole_by_its_version(shelf, capsys):
     record = {**RECORD, "seed": 0, "commit": None, "log_digest": "0", "versions": {"meco": "0.3.0"}}
     save_policy(shelf / "mine.safetensors", NETWORK, record)
@@ -322,12 +297,12 @@ def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
 
 def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setattr(policy_store, "REPOSITORY", tmp_path / "nowhere")
-    assert policy_names() == ["meco-10d", "meco-tr", "meco-tr-es"]
-    with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
+    assert policy_names() == ["meco-10d"]
+    with pytest.raises(MissingData, match="set MECO_POLICIES to that file"):
         load_policy("meco-loo50-C01")
     save_policy(tmp_path / "mine.safetensors", NETWORK)
     monkeypatch.setenv("MECO_POLICIES", str(tmp_path))
-    assert policy_names() == ["meco-10d", "meco-tr", "meco-tr-es", "mine"]
+    assert policy_names() == ["meco-10d", "mine"]
     assert load_policy("mine").metadata["name"] == "mine"
 
 

@@ -75,7 +75,7 @@ def test_factors_belong_to_the_name_differ_between_constraints_and_span_eight_de
     assert_array_equal(many, np.round(many))
 
 
-@pytest.mark.parametrize("method", ["TR-ES", *(pytest.param(m, marks=pytest.mark.slow) for m in ("TR", "MeCO-TR"))])
+@pytest.mark.parametrize("method", ["TR"])
 def test_a_search_that_has_no_units_evaluates_the_very_same_points(method):
     def visited(problem):
         asked = []

@@ -20,9 +20,7 @@ from meco.methods import DEFAULT
 from meco.run.recorded import read_recorded
 
 BOX = [(-2.0, 2.0)] * 4
-one_of_family = pytest.mark.parametrize(
-    "method", ["TR-ES", *(pytest.param(method, marks=pytest.mark.slow) for method in ("TR", "MeCO-TR"))]
-)  # which has all of TR; MeCO-TR steers TR
+one_of_family = pytest.mark.parametrize("method", ["TR"])
 
 
 def fun(x):
@@ -112,9 +110,9 @@ def test_no_more_futures_are_out_than_the_batch_says():
 
 
 def test_methods_and_maps_that_cannot_are_named():
-    with pytest.raises(InvalidInput, match="TR, TR-ES, MeCO-TR; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR; SHADE proposes whole generations"):
         meco.minimize(fun, BOX, method="SHADE", workers=Workers(asynchronous=True))
-    with pytest.raises(InvalidInput, match="TR, TR-ES, MeCO-TR; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR; SHADE proposes whole generations"):
         meco.Optimizer(BOX, 1, method="SHADE", workers=Workers(asynchronous=True))
     with pytest.raises(InvalidInput, match="a map takes points together"):
         meco.minimize(fun, BOX, workers=Workers(map, asynchronous=True))

@@ -25,7 +25,7 @@ def run(folder=None, method=DEFAULT, call=fun, **options):
     return meco.minimize(call, BOX, **({"method": sized, "budget": 40, "seed": 1, "checkpoint": folder} | options))
 
 
-@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("method", ["TR"])
 def test_while_an_asynchronous_run_goes_on_evaluations_come_as_they_are_answered(method):
     seen = []
 
@@ -54,8 +54,8 @@ def test_an_asynchronous_run_that_watches_a_target_is_shown_answers_of_an_earlie
 
 @pytest.mark.parametrize(
     ("method", "after"),
-    [*(("TR-ES", after) for after in (20, 39, 40)), ("MeCO-TR", 33)]
-    + [pytest.param("TR-ES", after, marks=pytest.mark.slow) for after in (30, 33, 35)],
+    [*(("TR", after) for after in (20, 33, 39, 40))]
+    + [pytest.param("TR", after, marks=pytest.mark.slow) for after in (30, 35)],
 )
 def test_an_asynchronous_run_is_resumed_as_often_as_one_likes_and_then_confirmed(tmp_path, method, after):
     run(tmp_path, method, broken_off(fun, after), workers=Workers(asynchronous=True))

@@ -42,7 +42,7 @@ def test_points_hold_places_and_names_go_both_ways():
     np.testing.assert_array_equal(x, [2.0, 3.0, 0.5, 2.0])
     assert variables.as_dict(x) == point
     assert variables.as_dict(np.array([x, x]))["metal"].tolist() == ["oak", "oak"]
-    with pytest.raises(UnknownCategory, match="no category named 'oaks'; did you mean 'oak'"):
+    with pytest.raises(UnknownCategory, match="no category of variable 'metal' named 'oaks'; did you mean 'oak'"):
         variables.as_array(point | {"metal": "oaks"})
 
 
@@ -54,7 +54,7 @@ def test_a_dict_may_describe_a_variable_as_json_does():
 # -- searches ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["TR-ES", *(pytest.param(m, marks=pytest.mark.slow) for m in ("TR", "MeCO-TR"))])
+@pytest.mark.parametrize("method", ["TR"])
 def test_the_model_methods_find_the_best_combination(method):
     result = minimize(fun, BOUNDS, budget=90, seed=1, method=method)
     assert result.design["metal"] == "brass"

@@ -30,7 +30,7 @@ def test_a_region_that_converges_where_constraints_are_violated_does_not_stop():
 
 
 def test_only_methods_that_can_tell_stop_when_converged():
-    with pytest.raises(InvalidInput, match="TR, TR-ES, MeCO-TR; SHADE cannot"):
+    with pytest.raises(InvalidInput, match="TR; SHADE cannot"):
         meco.minimize(bowl, BOX, stop="converged", method="SHADE")
 
 

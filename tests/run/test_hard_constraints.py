@@ -130,7 +130,7 @@ def test_what_must_be_kept_is_known_by_scipys_constraints_too():
         ({"tolerances": Tolerances(keep_feasible=["disk"]), "x0": [0, 0]}, "did you mean 'disc'"),
         (
             {"tolerances": Tolerances(keep_feasible=["disc"]), "x0": [0, 0], "method": "SHADE"},
-            "one of TR, TR-ES, MeCO-TR; SHADE knows",
+            "one of TR; SHADE knows",
         ),
         ({"constraints": meco.LinearConstraint([[1, 0]], ub=[0], keep_feasible=True), "x0": [1, 0]}, "violates"),
         (

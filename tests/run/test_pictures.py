@@ -9,10 +9,10 @@ from meco.figures.panel import Line, Words
 from small_runs import BOX, named
 
 
-def test_the_picture_shows_constraints_theta_and_share():
-    figure = meco.minimize(named, BOX, budget=60, seed=1, method="TR-ES").plot()
+def test_the_picture_shows_constraints_and_theta():
+    figure = meco.minimize(named, BOX, budget=60, seed=1, method=meco.Method("TR", theta=0.5)).plot()
     words = {key.label for panel in figure.panels for key in panel.legend}
-    assert {"reach", "level", "θ, violation that a step may leave", "share of the evolution strategy"} <= words
+    assert {"reach", "level", "θ, violation that a step may leave"} <= words
 
 
 def test_the_picture_shows_convergence_violation_and_trace(tmp_path):

@@ -23,15 +23,15 @@ def go_on(folder, **options):
 
 
 def test_constants_of_another_value_are_another_run(tmp_path):
-    begin(tmp_path / "run", Method("MeCO-TR", policy={"theta": 0.05, "share": 0.1}))
-    with pytest.raises(InvalidInput, match=r"its options \(policy.theta\) is 0.05, here it is 0.95"):
-        go_on(tmp_path / "run", method=Method("MeCO-TR", policy={"theta": 0.95, "share": 0.1}))
+    begin(tmp_path / "run", Method("MeCO", policy={"epsilon": 0.05}, pop_size=10))
+    with pytest.raises(InvalidInput, match=r"its options \(policy.epsilon\) is 0.05, here it is 0.95"):
+        go_on(tmp_path / "run", method=Method("MeCO", policy={"epsilon": 0.95}, pop_size=10))
 
 
 def test_constants_are_taken_from_the_folder(tmp_path):
-    begin(tmp_path / "run", Method("MeCO-TR", policy={"theta": 0.05, "share": 0.1}))
+    begin(tmp_path / "run", Method("MeCO", policy={"epsilon": 0.05}, pop_size=10))
     result = go_on(tmp_path / "run")
-    assert (result.nfev, result.trace["theta"][-1]) == (60, 0.05)
+    assert (result.nfev, result.trace["action"][-1]) == (60, 0.05)
 
 
 def test_a_rule_is_compared_by_what_it_is_made_of_and_given_again(tmp_path):
@@ -44,10 +44,5 @@ def test_a_rule_is_compared_by_what_it_is_made_of_and_given_again(tmp_path):
 
 
 def test_an_optimizer_with_constants_goes_on_from_its_state():
-    search = meco.Optimizer(BOX, 1, budget=20, seed=1, method=Method("MeCO-TR", theta=0.3, share=0.0))
+    search = meco.Optimizer(BOX, 1, budget=20, seed=1, method=Method("TR", theta=0.3))
     assert (meco.Optimizer.from_state(search.state()).ask() == search.ask()).all()
-
-
-def test_a_policy_and_constants_are_not_given_together():
-    with pytest.raises(InvalidInput, match="a policy or constants, not both"):
-        meco.minimize(fun, BOX, budget=20, method=Method("MeCO-TR", policy="meco-tr", theta=0.3))

@@ -57,7 +57,7 @@ def told(look, fun=fails_now_and_then, budget=300, **options):
     "options",
     [
         {"method": "SHADE"},
-        {"method": "TR-ES", "tolerances": Tolerances(ineq=0.1), "budget": 28},
+        {"tolerances": Tolerances(ineq=0.1), "budget": 28},
         {"method": "SHADE", "on_error": "retry"},
         {"method": "SHADE", "fun": changes_its_mind},
         {"method": "TR", "workers": Workers(asynchronous=True), "budget": 28},

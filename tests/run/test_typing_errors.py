@@ -17,9 +17,9 @@ def test_a_typing_error_ends_the_run_and_is_shown():
         calls.append(x)
         return x @ x + undefined  # noqa: F821
 
-    with pytest.raises(EvaluationFailed, match=r"first 10 calls .* NameError: .*test_typing_errors.py, line"):
+    with pytest.raises(EvaluationFailed, match=r"NameError: .*test_typing_errors.py, line"):
         meco.minimize(mistaken, BOX, budget=500, seed=1)
-    assert len(calls) == 10
+    assert len(calls) == 1
 
 
 def test_a_typing_error_is_found_in_worker_processes_too():
@@ -39,4 +39,4 @@ def test_failures_that_differ_are_failures_of_designs():
     def moody(x):
         raise RuntimeError(f"no convergence at {x[0]}")
 
-    assert meco.minimize(moody, BOX, budget=30, seed=1).run.nfail == 30
+    assert meco.minimize(moody, BOX, budget=19, seed=1).run.nfail == 19

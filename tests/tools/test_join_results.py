@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tools import join_results
 
-CONTENDERS = (Contender.from_method("SHADE"), Contender.from_method("MeCO-TR"))
+CONTENDERS = (Contender.from_method("SHADE"), Contender.from_method("MeCO"))
 PLAN = Experiment("small", "Small", CONTENDERS, ("RC20",), budget=20, runs=1)
 
 
@@ -27,10 +27,10 @@ def _no_other_plans(monkeypatch):
 
 
 def folder(path: Path, digest: str, options: str | None = None) -> str:
-    """A folder with a run of each contender, that of MeCO-TR with a policy or under other options."""
-    plan = replace(PLAN, pins={"meco-tr": digest})
+    """A folder with a run of each contender, that of MeCO with a policy or under other options."""
+    plan = replace(PLAN, pins={"meco-10d": digest})
     runs = {
-        run._replace(options=options) if options and run.method == "MeCO-TR" else run: RunRecord(
+        run._replace(options=options) if options and run.method == "MeCO" else run: RunRecord(
             run.seed, 1.0, 0.0, True, 1.0, 1.0, 0.0, True, 1.0, 2.0, None, 20, 0, digest, b"", b""
         )
         for _, run in plan.wanted_runs()
@@ -49,27 +49,27 @@ def joined(*words: str) -> dict[tuple[str, str], str]:
 
 def test_earlier_runs_of_a_method_are_dropped_and_later_ones_stay(tmp_path, capsys):
     old, new = folder(tmp_path / "old", "11111111"), folder(tmp_path / "new", "22222222")
-    found = joined(old, new, "--without", "meco-tr")
-    assert found == {("SHADE", "{}"): "22222222", ("MeCO-TR", '{"policy":"meco-tr@22222222"}'): "22222222"}
-    assert "left out: 1 earlier runs of MeCO-TR" in capsys.readouterr().out
+    found = joined(old, new, "--without", "MeCO")
+    assert found == {("SHADE", "{}"): "22222222", ("MeCO", '{"policy":"meco-10d@22222222"}'): "22222222"}
+    assert "left out: 1 earlier runs of MeCO" in capsys.readouterr().out
     plan = next(e for e in read_results(old).experiments if e.name == "small")
-    assert [c.label for c in plan.contenders] == ["SHADE", "MeCO-TR"]
-    assert plan.pins["meco-tr"] == "22222222"
+    assert [c.label for c in plan.contenders] == ["SHADE", "MeCO"]
+    assert plan.pins["meco-10d"] == "22222222"
 
 
-@pytest.mark.parametrize("options", ['{"policy":"random"}', '{"policy":{"share":0,"theta":0.5}}'])
+@pytest.mark.parametrize("options", ['{"policy":"random"}', '{"policy":{"epsilon":0.5}}'])
 def test_a_policy_without_a_file_needs_no_digest(tmp_path, options):
-    assert ("MeCO-TR", options) in joined(folder(tmp_path / "old", "11111111", options))
+    assert ("MeCO", options) in joined(folder(tmp_path / "old", "11111111", options))
 
 
-@pytest.mark.parametrize("options", ["{}", '{"policy":"meco-tr"}'])
+@pytest.mark.parametrize("options", ["{}", '{"policy":"meco-10d"}'])
 def test_a_run_that_names_no_policy_is_joined_only_when_told_with_which_it_was_made(tmp_path, capsys, options):
     old = folder(tmp_path / "old", "11111111", options)
     (tmp_path / "again").mkdir()
     again = tmp_path / "again" / PACKED_FILE
     again.write_bytes((Path(old) / PACKED_FILE).read_bytes())
     assert list(joined(old)) == [("SHADE", "{}")]
-    assert "left out: 1 runs of MeCO-TR that name no policy" in capsys.readouterr().out
+    assert "left out: 1 runs of MeCO that name no policy" in capsys.readouterr().out
     told = joined(str(again.parent), "--policy-of-unnamed", "33333333")
-    assert told["MeCO-TR", '{"policy":"meco-tr@33333333"}'] == "11111111"
+    assert told["MeCO", '{"policy":"meco-10d@33333333"}'] == "11111111"
     assert "left out" not in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from meco.bench.report.campaign_report import write_tables
-from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.bench.run.campaign_folder import PACKED_FILE, find_packed
 
 pytest.importorskip("scipy", reason="SCIPY MISSING: the numbers of the pages are NOT checked")
 ROOT = Path(__file__).parent.parent.parent
@@ -32,7 +32,7 @@ def test_every_page_of_a_method_says_on_which_units_its_search_depends():
 
 @pytest.mark.slow
 def test_the_tables_are_those_of_the_store(tmp_path):
-    shutil.copy(ROOT / "results" / PACKED_FILE, tmp_path)
+    shutil.copy(find_packed(ROOT / "results"), tmp_path / PACKED_FILE)
     made = {file.name: file.read_bytes() for file in write_tables(tmp_path) if file.suffix == ".csv"}
     assert made == {file.name: file.read_bytes() for file in tables.TABLES.glob("*.csv")}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from meco.core.arrays import to_numpy
 from meco.core.engine import Task
@@ -11,9 +10,6 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.methods import build_engine
 from meco.tr.controls import TR_CONTROLS, ControlValues
-
-METHODS = ("TR", "TR-ES")
-both = pytest.mark.parametrize("method", ["TR-ES", pytest.param("TR", marks=pytest.mark.slow)])  # which the first has
 
 
 def default_values(**others):

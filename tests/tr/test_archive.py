@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 
-import meco
-from array_libraries import every_library
-from meco.core.capabilities import Replay, find_capability
-from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
-from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
-from meco.core.streams import DeviceStreams
 from meco.tr.archive import PointArchive, as_evaluation, is_evaluated, values_of
-from meco.tr.engine import TrustRegion
 
 
-def points(x, failed=(), xp=np):
+def points(x, failed=()):
     """Points [1, n, 1], with f their coordinate, g its negative and h nothing; some failed."""
     x = np.array(x, dtype=float).reshape(1, -1, 1)
     f = np.where(np.isin(np.arange(x.shape[1]), failed), np.nan, x[..., 0])
-    return xp.asarray(x), Evaluation.of(*map(xp.asarray, (f, -x, np.zeros((1, x.shape[1], 0)))))
+    return x, Evaluation.of(f, -x, np.zeros((1, x.shape[1], 0)))
 
 
-def seen(x, capacity, failed=(), xp=np):
-    return PointArchive(*points(x, failed, xp), xp.asarray([0]), capacity)
+def seen(x, capacity, failed=()):
+    return PointArchive(*points(x, failed), np.array([0]), capacity)
 
 
 def test_a_point_was_evaluated_where_all_of_its_variables_are_the_same_in_its_own_run():
@@ -58,14 +49,12 @@ def test_the_farthest_from_the_centre_makes_room():
     assert kept.count == 3
 
 
-@every_library
-def test_the_last_capacity_are_taken_by_a_turn_that_has_more_points_than_there_are(xp):
-    for library in (np, xp):
-        kept = seen([0.9, 0.2], capacity=4, xp=library)
-        kept.add(*points([0.3, 0.4, 0.5], xp=library), library.asarray([1]), library.asarray([[0.0]]))
-        assert kept.count == 4
-        assert sorted(np.asarray(kept.x)[0, :4, 0]) == [0.2, 0.3, 0.4, 0.5]
-        assert not np.asarray(kept.failed)[0, :4].any()
+def test_the_last_capacity_are_taken_by_a_turn_that_has_more_points_than_there_are():
+    kept = seen([0.9, 0.2], capacity=4)
+    kept.add(*points([0.3, 0.4, 0.5]), np.array([1]), np.array([[0.0]]))
+    assert kept.count == 4
+    assert sorted(kept.x[0, :, 0]) == [0.2, 0.3, 0.4, 0.5]
+    assert not kept.failed.any()
 
 
 def test_a_failed_point_is_marked_and_holds_zeros():
@@ -80,34 +69,3 @@ def test_values_are_read_back_as_they_were_told():
     back = as_evaluation(values_of(ev), 2, ev.failed)
     assert_array_equal(back.c, ev.c)
     assert_array_equal(back.f, ev.f)
-
-
-def begun(rng):
-    """A search of 500 evaluations that was told its first points."""
-    evaluator = Evaluator.on(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
-    engine = TrustRegion(Task.of(evaluator, rng))
-    Loop(engine, evaluator).step()
-    return engine, find_capability(engine, Replay)
-
-
-def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
-    """Places are made by what the host counts: where it does not count a repeated iteration, points would be lost."""
-    torch = pytest.importorskip("torch")
-    engine, replay = begun(DeviceStreams(1, 2, "cpu"))
-    first = engine.archive.x.shape[1]
-    for _ in range(200):  # as if a device had made them
-        replay.preallocate()
-        replay.advance_counters()
-    assert isinstance(engine.archive.x, torch.Tensor)
-    assert engine.archive.count == first + 200 <= engine.archive.x.shape[1]
-
-
-def test_an_iteration_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
-    pytest.importorskip("torch")
-    monkeypatch.setattr("meco.tr.tr_state.ARCHIVE_CAPACITY", 60)
-    (engine, replay), keys = begun(DeviceStreams(1, 2, "cpu")), {}
-    for _ in range(200):
-        keys.setdefault(engine.archive.count < 60, set()).add(replay.graph_key())
-        replay.advance_counters()
-    assert len(keys[True]) == len(keys[False]) == 2  # models are checked now and then
-    assert keys[True].isdisjoint(keys[False])

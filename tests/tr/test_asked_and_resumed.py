@@ -1,4 +1,4 @@
-"""TR and TR-ES asked and told in any order, saved and loaded, interrupted and resumed: always the same run."""
+"""TR asked and told in any order, saved and loaded, interrupted and resumed: always the same run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from searches import both
 
 import meco
 from interruption import broken_off
@@ -27,8 +26,8 @@ def fun(x):
     return f[0], g[0], h[0]
 
 
-def options(method, **more):
-    return {"method": method, "budget": BUDGET, "seed": 4, **more}
+def options(**more):
+    return {"method": "TR", "budget": BUDGET, "seed": 4, **more}
 
 
 def same(a, b):
@@ -41,51 +40,39 @@ def same(a, b):
 
 
 @cache
-def undisturbed(method):
+def undisturbed():
     """The run of minimize() that nobody stopped."""
-    return meco.minimize(fun, BOX, **options(method))
+    return meco.minimize(fun, BOX, **options())
 
 
-@both
 @pytest.mark.parametrize("save", [False, True])
-def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
-    search, rng = meco.Optimizer(BOX, 2, 1, **options(method)), np.random.default_rng(1)
+def test_asking_and_telling_in_any_order_is_the_run_of_minimize(save):
+    search, rng = meco.Optimizer(BOX, 2, 1, **options()), np.random.default_rng(1)
     while not search.done:
         x = search.ask()
         x = x[rng.permutation(len(x))]
         search.tell(x, *values(x), failed=x[:, 1] > 4)
         if save and rng.random() < 0.3:
             search = meco.Optimizer.from_state(search.state())
-    same(search.result, undisturbed(method))
+    same(search.result, undisturbed())
 
 
-MOMENTS = [0, 3, 7, 8, 31, 49]
-
-
-@pytest.mark.parametrize(
-    ("method", "after"),
-    [
-        *(("TR-ES", after) for after in MOMENTS),  # which has all of TR
-        ("TR", 31),
-        *(pytest.param("TR", after, marks=pytest.mark.slow) for after in MOMENTS if after != 31),
-    ],
-)
-def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
-    part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options(method))
+@pytest.mark.parametrize("after", [0, 3, 7, 8, 31, 49])
+def test_an_interrupted_run_goes_on_bit_for_bit(after, tmp_path):
+    part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options())
     assert (part.run.stop_reason, part.nfev) == ("interrupt", after)
-    resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **options(method))
-    same(resumed, undisturbed(method))
+    resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **options())
+    same(resumed, undisturbed())
 
 
 def test_known_and_starting_points_are_resumed_with_the_run(tmp_path):
     known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
-    more = options("TR-ES", evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
+    more = options(evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
     meco.minimize(broken_off(fun, 20), BOX, checkpoint=tmp_path / "run", **more)
     resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **more)
     same(resumed, meco.minimize(fun, BOX, **more))
 
 
-@both
-def test_workers_change_nothing(method):
-    by_two = meco.minimize(fun, BOX, workers=meco.Workers(2, batch=1), **options(method))
-    same(by_two, undisturbed(method))  # a batch follows workers unless given
+def test_workers_change_nothing():
+    by_two = meco.minimize(fun, BOX, workers=meco.Workers(2, batch=1), **options())
+    same(by_two, undisturbed())  # a batch follows workers unless given

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from searches import METHODS
 
 import meco
 from meco.core.box import Box
@@ -131,7 +130,7 @@ def test_points_in_a_box_are_points_whatever_the_numbers(group, handed_out):
     shape = SHAPES[group % len(SHAPES)]
     problems = [draw_problem(RUNS * group + k, *shape) for k in range(RUNS)]
     budget = FEW if group < 2 else BUDGET
-    meco.solve(METHODS[group % 2], problems, budget, seeds=range(RUNS))
+    meco.solve("TR", problems, budget, seeds=range(RUNS))
     assert sum(unit.shape[0] * unit.shape[1] for _, unit in handed_out) >= RUNS * budget
     assert [count_bad(box, unit) for box, unit in handed_out] == [0] * len(handed_out)
 
@@ -152,5 +151,5 @@ def test_points_without_a_box_are_points_whatever_the_numbers(seed, handed_out):
         f, g, h = problem.raw(x)
         return float(f), list(g), list(h)
 
-    meco.minimize(fun, bounds, x0=x0, budget=FEW if seed < 10 else BUDGET, method=METHODS[seed % 2], seed=seed)
+    meco.minimize(fun, bounds, x0=x0, budget=FEW if seed < 10 else BUDGET, seed=seed)
     assert [count_bad(box, unit) for box, unit in handed_out] == [0] * len(handed_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from searches import METHODS, both, visited
+from searches import visited
 
 import meco
 
@@ -43,20 +43,18 @@ def faulty(seed, dim, n_ineq, n_eq):
     return meco.Problem(f"{kind} {seed}", np.full(dim, -2.0), np.full(dim, 2.0), n_ineq, n_eq, formula)
 
 
-def looked_at(method, group, count):
-    """A case, in every run where TR-ES, which has all of TR, is given few problems of some groups."""
-    often = count == FEW and method == "TR-ES" and group in OFTEN
-    return pytest.param(method, group, count, marks=() if often else pytest.mark.slow)
+def looked_at(group, count):
+    """A case, in every run where few problems of some groups are given."""
+    return pytest.param(group, count, marks=() if count == FEW and group in OFTEN else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(
-    ("method", "group", "count"),
-    [looked_at(method, group, count) for method in METHODS for group in range(len(GROUPS)) for count in (FEW, MANY)],
+    ("group", "count"), [looked_at(group, count) for group in range(len(GROUPS)) for count in (FEW, MANY)]
 )
-def test_faulty_problems_end_well(method, group, count):
+def test_faulty_problems_end_well(group, count):
     shape, budget = GROUPS[group], 45 if count == MANY else 24
     problems = [faulty(MANY * group + k, *shape) for k in range(count)]
-    results = meco.solve(method, problems, budget, seeds=range(count))
+    results = meco.solve("TR", problems, budget, seeds=range(count))
     for problem, result in zip(problems, results):
         assert result.nfev == budget
         assert np.all((result.x >= problem.lower) & (result.x <= problem.upper))
@@ -102,15 +100,14 @@ def evaluations_to(problem_results, target):
 
 
 @pytest.mark.slow  # the median of whole searches; that no failed point is asked for again is looked at in every run
-@pytest.mark.parametrize("method", METHODS)
-def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method):
+def test_a_failing_region_costs_half_as_many_evaluations_more_at_most():
     """Evaluations to what a clean run has after 60, in the median of 30 problems.
 
-    Measured on 100 of each kind, TR and TR-ES: 1.00 and 1.00 beside the way, 1.58 and 3.24 beside the optimum, 1.00
-    and 1.00 beyond the constraint; of the three kinds 17, 30, 8 and 19, 49, 15 did not get there within 160.
+    Measured on 100 of each kind: 1.00 beside the way, 1.58 beside the optimum, 1.00 beyond the constraint; of the three
+    kinds 17, 30 and 8 did not get there within 160.
     """
     pairs = [clean_and_failing(seed, where) for where in WHERE for seed in range(10)]
-    clean, failing = (meco.solve(method, [p[k] for p in pairs], 160, seeds=range(30)) for k in (0, 1))
+    clean, failing = (meco.solve("TR", [p[k] for p in pairs], 160, seeds=range(30)) for k in (0, 1))
     early = [r.trace["f"][r.trace["nfev"] <= 60][-1] for r in clean]
     ratio = evaluations_to(failing, early) / evaluations_to(clean, early)
     assert np.median([r.run.nfail for r in failing]) >= 1
@@ -127,9 +124,6 @@ def test_a_failed_point_is_not_asked_for_again(seed):
     assert len(failed) < 66
 
 
-SIZES = (1e4, 1e6, 1e9)  # of f
-
-
 def called(fun, bounds, **options):
     """Every point that the function is called with."""
     asked = []
@@ -142,36 +136,25 @@ def called(fun, bounds, **options):
     return np.array(asked)
 
 
-@pytest.mark.parametrize(
-    ("method", "size"),
-    [("TR-ES", SIZES[0]), ("TR-ES", SIZES[-1])]
-    + [pytest.param(*case, marks=pytest.mark.slow) for case in (("TR-ES", 1e6), ("TR", 1e9), ("MeCO-TR", 1e9))],
-)
-def test_a_constraint_of_integer_variables_alone_makes_no_point_that_is_no_number(method, size):
+@pytest.mark.parametrize("size", [1e4, pytest.param(1e6, marks=pytest.mark.slow), 1e9])  # of f
+def test_a_constraint_of_integer_variables_alone_makes_no_point_that_is_no_number(size):
     """It has no slope once the integers are fixed, and at its boundary no value either."""
     bounds = meco.Variables.of([-5.0] * 3, [5.0] * 3, integer=[True, False, False])
-    points = called(
-        lambda x: (size * float(((x - 0.3) ** 2).sum()), [1.0 - x[0], x[1] - 3.0]), bounds, method=method, seed=1
-    )
+    points = called(lambda x: (size * float(((x - 0.3) ** 2).sum()), [1.0 - x[0], x[1] - 3.0]), bounds, seed=1)
     assert np.all(np.abs(points) <= 5.0)
 
 
-@pytest.mark.parametrize(
-    ("method", "huge"),
-    [("TR-ES", 1e155), ("TR-ES", 1e308)]
-    + [pytest.param(*case, marks=pytest.mark.slow) for case in (("TR-ES", 1e200), ("TR", 1e308), ("MeCO-TR", 1e200))],
-)
-def test_constraints_whose_squares_overflow_make_no_point_that_is_no_number(method, huge):
+@pytest.mark.parametrize("huge", [1e155, pytest.param(1e200, marks=pytest.mark.slow), 1e308])
+def test_constraints_whose_squares_overflow_make_no_point_that_is_no_number(huge):
     bounds = [(-5.0, 5.0)] * 3
-    penalty = called(lambda x: (float(x @ x), [huge if x[1] > 2 else 1 - x[0]]), bounds, method=method, seed=1)
-    scaled = called(lambda x: (float(x @ x), [huge / 10 * (1 - x[0])]), bounds, method=method, seed=1)
+    penalty = called(lambda x: (float(x @ x), [huge if x[1] > 2 else 1 - x[0]]), bounds, seed=1)
+    scaled = called(lambda x: (float(x @ x), [huge / 10 * (1 - x[0])]), bounds, seed=1)
     for points in (penalty, scaled):
         assert np.all(np.abs(points) <= 5.0)
         assert len(np.unique(points[20:], axis=0)) > 10  # nor is one evaluated again and again in its place
 
 
-@both
-def test_the_engine_itself_proposes_numbers_then(method):
+def test_the_engine_itself_proposes_numbers_then():
     """Before anything behind it looks at its points."""
 
     def integers(x):
@@ -186,16 +169,14 @@ def test_the_engine_itself_proposes_numbers_then(method):
         meco.Problem("penalty", -box, box, 1, 0, penalty),
     )
     for problem in problems:
-        points, _ = visited(method, problem, 40, seeds=range(2))
+        points, _ = visited("TR", problem, 40, seeds=range(2))
         assert np.all((points >= 0.0) & (points <= 1.0))
 
 
-@both
-def test_a_huge_penalty_does_not_keep_the_search_from_the_optimum(method):
+def test_a_huge_penalty_does_not_keep_the_search_from_the_optimum():
     found = meco.minimize(
         lambda x: (float(x @ x), [1e200 if x[1] > 2 else 1 - x[0]]),
         [(-5.0, 5.0)] * 3,
-        method=method,
         budget=60,
         seed=1,
     )

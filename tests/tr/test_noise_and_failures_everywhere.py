@@ -1,4 +1,4 @@
-"""Noise and failures where points come in batches, one by one, with offspring, from a folder or through adapters."""
+"""Noise and failures where points come in batches, one by one, from a folder or through adapters."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco import Workers
-from meco.tr.proposers import offspring
 
 BOX = [(-2, 2)] * 2
 
@@ -19,7 +18,6 @@ def half(x):
 WAYS = {
     "batch": {"workers": Workers(batch=3)},
     "asynchronous": {"workers": Workers(1, batch=2, asynchronous=True)},
-    "offspring": {"method": meco.Method("TR-ES", share=0.5)},
     "noise told": {"noise": 0.01},
 }
 
@@ -57,15 +55,6 @@ def test_points_asked_for_are_those_of_minimize():
             else:
                 search.tell(x, *told)
     assert_array_equal(search.result.evaluations.x, meco.minimize(half, BOX, budget=25, seed=2).evaluations.x)
-
-
-def test_offspring_that_are_likely_to_fail_are_not_evaluated(monkeypatch):
-    def count_failed():
-        return meco.minimize(half, BOX, budget=40, seed=3, method=meco.Method("TR-ES", share=1.0)).run.nfail
-
-    knowing = count_failed()
-    monkeypatch.setattr(offspring, "LIKELY", 2.0)  # no probability is above it
-    assert knowing < count_failed()
 
 
 def test_a_failed_trial_of_optuna_teaches_where_it_fails():

@@ -10,8 +10,6 @@ from numpy.testing import assert_array_equal
 from searches import default_values
 
 import meco
-from array_libraries import every_library
-from meco.core.arrays import to_numpy
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
@@ -19,7 +17,7 @@ from meco.core.streams import Streams
 from meco.tr.archive import PointArchive
 from meco.tr.engine import TrustRegion
 from meco.tr.expectation import Expectation
-from meco.tr.merit import ESCALATION_BUDGET_SHARE, WEIGHT_GROWTH, Weights, violated_at_all_points
+from meco.tr.merit import ESCALATION_BUDGET_SHARE, WEIGHT_GROWTH
 from meco.tr.region import PointSource, Region
 
 
@@ -134,30 +132,3 @@ def test_a_start_that_fails_keeps_what_is_left_of_the_weights():
     assert blind
     for restart in blind:
         assert_array_equal(restart.after.weights.w, restart.asked.weights.decayed(3, default_values().weight_decay).w)
-
-
-@every_library
-def test_every_library_says_what_is_kept_nowhere(xp):
-    c = np.random.default_rng(1).normal(size=(2, 3, 4))
-    tolerance = np.array([[0.0, 0.1, 0.2, 0.3]])
-    for n_ineq in (0, 2, 4):
-        found = violated_at_all_points(xp.asarray(c), n_ineq, xp.asarray(tolerance))
-        assert_array_equal(to_numpy(found), violated_at_all_points(c, n_ineq, tolerance))
-    assert violated_at_all_points(xp.asarray(c[..., :0]), 0, xp.asarray(tolerance[:, :0])).shape == (2, 0)
-
-
-@every_library
-def test_every_library_presses_alike(xp):
-    rng = np.random.default_rng(2)
-    w, floor, violated, escalate = (
-        rng.random((2, 3)),
-        rng.random((2, 3)),
-        rng.random((2, 3)) > 0.5,
-        rng.random((2, 3)) > 0.5,
-    )
-    ours = Weights.free(w, floor, np.zeros((1, 3))).update_floors(violated, escalate)
-    theirs = Weights.free(*map(xp.asarray, (w, floor, np.zeros((1, 3))))).update_floors(
-        xp.asarray(violated), xp.asarray(escalate)
-    )
-    for mine, part in zip(ours, theirs, strict=True):
-        assert_array_equal(to_numpy(part), mine)

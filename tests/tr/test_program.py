@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reference_program import objective, random_programs, residual, scipy_answer
 
 from meco.tr.elastic_program import Rows
-from meco.tr.program import DEVICE_SOLVES, limit_of_kernel, solve_program
+from meco.tr.program import solve_program
 
 SHAPES = [(1, 1), (2, 1), (2, 3), (3, 5), (5, 2), (5, 5), (8, 4), (10, 3), (10, 10), (15, 8)]  # variables, rows
 EACH = 100
@@ -62,24 +61,11 @@ def test_with_solves_enough_every_answer_is_optimal(seed):
         assert np.max(residual(*program, *solved(program, solves=200))) < 1e-7
 
 
-@pytest.mark.parametrize(("solves", "share"), [(5, 0.5), (DEVICE_SOLVES, 0.9), (30, 0.99)])
-def test_half_of_the_programs_need_five_solves_and_few_more_than_a_device_makes(thousand, solves, share):
+@pytest.mark.parametrize(("solves", "share"), [(5, 0.5), (24, 0.9), (30, 0.99)])
+def test_half_of_the_programs_need_five_solves_and_few_more_than_thirty(thousand, solves, share):
     """Measured on three thousand: 52 to 54 % are solved by 5 solves, 93 to 95 % by 16, 99.4 to 99.8 % by 30."""
     done = [residual(*program, *solved(program, solves=solves)) < 1e-7 for program, _ in thousand]
     assert np.mean(done) > share
-
-
-@pytest.mark.parametrize(("dim", "count"), [(10, 7), (10, 60), (30, 7), (32, 32), (32, 128)])
-@pytest.mark.parametrize("bend", [1.0, 0.0])
-def test_newton_steps_alone_solve_nearly_all_programs_within_a_kernels_limit(monkeypatch, dim, count, bend):
-    """What a CUDA device is given, which guesses no active rows first. With 64 systems, 4 % at (32, 128) are solved."""
-    monkeypatch.setattr(
-        "meco.tr.program.find_active_sets", lambda program, s, y: (s.copy(), y.copy(), np.zeros(len(s), bool))
-    )
-    hessian, *rest = random_programs(np.random.default_rng(dim), 50, dim, count)
-    program = bend * hessian, *rest
-    done = residual(*program, *solved(program, solves=limit_of_kernel(count, dim))) < 1e-6
-    assert np.mean(done) >= 0.98
 
 
 def one_row(value, low, high, price, box=1.0, slope=-1.0):
@@ -129,15 +115,3 @@ def test_a_program_does_not_notice_its_neighbours():
     for b in range(6):
         for one, many in zip(solved(picked(program, slice(b, b + 1))), together):
             assert_array_equal(one[0], many[b])
-
-
-def test_the_loop_of_other_libraries_is_the_loop_of_numpy():
-    program = random_programs(np.random.default_rng(5), 3, 4, 3)
-    hessian, slope, rows, low, high = program
-    theirs = solve_program(
-        *map(strict.asarray, (hessian, slope)),
-        Rows(*map(strict.asarray, rows)),
-        *map(strict.asarray, (low, high, 0.0 * rows.value)),
-    )
-    for one, other in zip(solved(program), theirs):
-        assert_allclose(np.asarray(other), one, atol=1e-12)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from array_libraries import every_library
 from meco.core.arrays import to_numpy
 from meco.tr.model_fit import model_size
 from meco.tr.quadratic import Quadratic, least_change
@@ -122,11 +121,3 @@ def test_what_was_found_lately_fades():
 def test_only_levels_that_some_function_has_are_solved_for():
     assert levels_in_use(np.array([[SMOOTH, SMOOTH]])) == []
     assert levels_in_use(np.array([[SMOOTH, 1e-2], [1e-6, SMOOTH]])) == [1e-6, 1e-2]
-
-
-@every_library
-def test_every_library_finds_the_same(xp):
-    for seed in SEEDS:
-        u = points(seed)
-        y = quadratic(u, seed), noisy(u, seed, 0.1)
-        assert_array_equal(estimate(u, *y, xp=xp).eta, estimate(u, *y).eta)

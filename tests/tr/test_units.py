@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import METHODS, visited
+from searches import visited
 
 import meco
 
@@ -57,44 +57,36 @@ OTHERS = {
 
 
 @cache
-def visited_in_its_units(method):
-    return visited(method, smooth(0), 60)[0]
+def visited_in_its_units():
+    return visited("TR", smooth(0), 60)[0]
 
 
-@pytest.mark.parametrize(
-    ("method", "units"),
-    [
-        *(pytest.param("TR-ES", units, id=f"TR-ES-{name}") for name, units in POWERS.items()),  # which has all of TR
-        pytest.param("TR", POWERS["all"], id="TR-all"),
-    ],
-)
-def test_powers_of_two_change_no_bit_of_any_point(method, units):
-    assert_array_equal(visited(method, changed(smooth(0), **units), 60)[0], visited_in_its_units(method))
+@pytest.mark.parametrize("units", POWERS.values(), ids=POWERS)
+def test_powers_of_two_change_no_bit_of_any_point(units):
+    assert_array_equal(visited("TR", changed(smooth(0), **units), 60)[0], visited_in_its_units())
 
 
-def test_powers_of_two_change_no_bit_where_the_search_starts_again_and_lets_offspring_in():
+def test_powers_of_two_change_no_bit_where_the_search_starts_again():
     problem = meco.get_problem("impossible", 2)
-    plain, engine = visited("TR-ES", problem, 150)
+    plain, engine = visited("TR", problem, 150)
     assert engine.region.restart_index[0] > 0
-    assert_array_equal(visited("TR-ES", changed(problem, f=2.0**9, g=2.0**-4), 150)[0], plain)
+    assert_array_equal(visited("TR", changed(problem, f=2.0**9, g=2.0**-4), 150)[0], plain)
 
 
 @pytest.mark.parametrize("units", OTHERS.values(), ids=OTHERS)
-@pytest.mark.parametrize("method", METHODS)
-def test_any_change_of_units_leaves_the_first_model_step(method, units):
+def test_any_change_of_units_leaves_the_first_model_step(units):
     problems = [smooth(seed) for seed in range(10)]
     seeds, first = range(10), 2 * DIM + 2
-    plain, _ = visited(method, problems, first, seeds)
-    other, _ = visited(method, [changed(p, **units) for p in problems], first, seeds)
+    plain, _ = visited("TR", problems, first, seeds)
+    other, _ = visited("TR", [changed(p, **units) for p in problems], first, seeds)
     assert_allclose(other, plain, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["TR", pytest.param("TR-ES", marks=pytest.mark.slow)])
-def test_any_change_of_units_leaves_the_answer_on_smooth_problems(method):
+def test_any_change_of_units_leaves_the_answer_on_smooth_problems():
     """Where an equality leaves room, answers differ by what the room is worth: hence next to none."""
     problems = [smooth(seed, eq_tol=1e-8) for seed in range(ALIKE)]
     every = [changed(p, **units) for units in ({}, *OTHERS.values()) for p in problems]
-    found = np.array([r.f for r in meco.solve(method, every, BUDGET, seeds=[*range(ALIKE)] * 5)]).reshape(5, ALIKE)
+    found = np.array([r.f for r in meco.solve("TR", every, BUDGET, seeds=[*range(ALIKE)] * 5)]).reshape(5, ALIKE)
     back = [(units.get("f", 1.0), units.get("add", 0.0)) for units in ({}, *OTHERS.values())]
     found = np.stack([(row - add) / by for row, (by, add) in zip(found, back)])
     assert_allclose(found, found[[0] * 5], rtol=1e-5)

@@ -106,7 +106,7 @@ def test_an_archive_without_a_working_set_is_as_long_as_memory_allows(monkeypatc
     monkeypatch.setattr(working_set, "MOST_NUMBERS", 15 * (2 * MOST_WATCHED + 1))
     x = points[:, :7]
     f, g, _ = problem.raw(x)
-    made = begin_state(search.task, x, Evaluation.of(f, g, np.zeros((1, 7, 0))), search.radii, 1, False, matrices=True)
+    made = begin_state(search.task, x, Evaluation.of(f, g, np.zeros((1, 7, 0))), search.radii, 1, matrices=True)
     assert made.working is None
     assert made.archive.capacity == max(15, 7 + 2 * model_size(3))
     assert made.archive.capacity < find_capacity(search.task.budget, 7, 1)

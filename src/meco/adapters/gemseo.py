@@ -69,15 +69,28 @@ class MecoLibrary(BaseOptimizationLibrary[MecoSettings]):
         super().__init__(algo_name)
         self.found: Result | None = None
 
+    def _pre_run(self, problem: Any) -> None:
+        """Prepare and evaluate the start; a value that is not finite is stored as nan and does not end the run."""
+        problem.stop_if_nan = False
+        for function in problem.functions:
+            function._output_evaluation_sequence = (*function._output_evaluation_sequence, _replace_infinities)
+        super()._pre_run(problem)
+
+    def _get_result(self, problem: Any, message: Any, status: Any, *args: Any) -> Any:
+        """GEMSEO's result; without an answer where no feasible point has a finite objective."""
+        if problem.database and not problem.optimum.design.size:
+            fields = {"message": message, "status": status, "optimizer_name": self._algo_name}
+            return self._RESULT_CLASS(n_obj_call=len(problem.database), **fields)
+        return super()._get_result(problem, message, status, *args)
+
     def _run(self, problem: Any) -> tuple[str, int]:
         """Search from the present values; GEMSEO's own criteria may end it before. Gives message and status.
 
-        Sets found, and turns off the problem's stop_if_nan: a value that is no number is a failed evaluation.
+        Sets found.
         """
         settings = self._settings
         start, low, high = get_value_and_bounds(problem.design_space, settings.normalize_design_space)
         integer = _find_integers(problem.design_space)
-        problem.stop_if_nan = False  # a value that is no number is a failed evaluation
         self.found = run_and_leave(
             lambda: minimize(
                 lambda x: _evaluate(problem, x),
@@ -91,6 +104,12 @@ class MecoLibrary(BaseOptimizationLibrary[MecoSettings]):
             )
         )
         return self.found.message, self.found.status
+
+
+def _replace_infinities(value: Any) -> Any:
+    """nan for inf and -inf: GEMSEO takes the least value of its database, and nan never is."""
+    finite = np.isfinite(value)
+    return value if np.all(finite) else np.where(finite, value, np.nan)
 
 
 def _evaluate(problem: Any, x: np.ndarray) -> dict[str, Any]:

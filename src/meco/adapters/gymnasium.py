@@ -1,4 +1,4 @@
-"""The decision processes as Gymnasium environments, MeCO-v0 and MeCO-TR-v0, alone or many in lockstep.
+"""The decision process of MeCO as the Gymnasium environment MeCO-v0, alone or many in lockstep.
 
 Gymnasium 1 reads no entry points of others: a name carries the module that registers it. That is meco.gym, so
 gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or of meco.gym, "MeCO-v0" is enough.
@@ -7,21 +7,13 @@ gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from meco.adapters.decision_processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
+from meco.adapters.decision_processes import RelaxationProcess
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, load_extra
-from meco.figures.search_figure import make_search_figure
-from meco.learn.challenge.observation import (
-    CONSTRAINT_NAMES,
-    MOST_POINTS,
-    POINT_NAMES,
-    constraint_tokens,
-    point_tokens,
-)
 
 load_extra("gymnasium", "gym", "an environment")
 import gymnasium  # noqa: E402
@@ -30,28 +22,27 @@ from gymnasium.utils import seeding  # noqa: E402
 from gymnasium.vector.utils import batch_space  # noqa: E402
 
 
-def observation_space(process: DecisionProcess) -> spaces.Box:
+def observation_space(process: RelaxationProcess) -> spaces.Box:
     """The features of a process as a box [F], within the bound that features have."""
     seen = process.features
     return spaces.Box(-seen.bound, seen.bound, (len(seen.names),), np.float32)
 
 
-def action_space(process: DecisionProcess) -> spaces.Space[Any]:
-    """One of the counted actions, or a box with a value for each control, as the process decides."""
-    if process.choices is not None:
-        return spaces.Discrete(process.choices)
-    return spaces.Box(process.low.astype(np.float32), process.high.astype(np.float32), dtype=np.float32)
+def action_space(process: RelaxationProcess) -> spaces.Discrete:
+    """One of the counted actions."""
+    return spaces.Discrete(process.choices)
 
 
-class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
-    """One run per episode, which ends with the budget.
+class MecoEnv(gymnasium.Env[np.ndarray, Any]):
+    """MeCO-v0: observe s1..s10 of a population, choose the relaxation of its comparison rule in every generation.
+
+    One run per episode, which ends with the budget.
 
     reset(options={"problem": "C07"}) sets the problem, otherwise it is drawn; reset(seed=...)
     also forgets what earlier episodes reached, so that a seeded environment repeats itself.
     render_mode "ansi" describes the run in a line, "human" prints it after each step.
     """
 
-    process: ClassVar[type[DecisionProcess]]
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
@@ -60,7 +51,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         if render_mode not in (None, *modes):
             raise InvalidInput(f"render_mode must be {', '.join(map(repr, modes))} or None; got {render_mode!r}")
         self.render_mode = render_mode
-        self._process = self.process(1, **settings)
+        self._process = RelaxationProcess(1, **settings)
         self.observation_space, self.action_space = observation_space(self._process), action_space(self._process)
 
     def reset(
@@ -92,9 +83,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
     def render(self) -> Any:
-        """The state of the run in a line ("ansi"), or as a picture [height, width, 3] ("rgb_array"); else None."""
-        if self.render_mode == "rgb_array":
-            return make_search_figure(self._episode).to_array()
+        """The state of the run in a line where render_mode is "ansi", else None."""
         return self._process.describe(self._episode) if self.render_mode == "ansi" else None
 
     @property
@@ -117,17 +106,15 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return {name: values[0] for name, values in self._process.run_info(self._episode).items()}
 
 
-class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
-    """Many runs in lockstep; run i is the environment alone, seeded with seed + i. All end together, at the budget.
+class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
+    """MeCO-v0, many in lockstep, which all end at the budget; run i is the environment alone, seeded with seed + i.
 
     The step after the end starts new episodes whatever the actions (next-step autoreset).
     """
 
-    process: ClassVar[type[DecisionProcess]]
-
     def __init__(self, num_envs: int = 1, **settings: Any) -> None:
         """So many environments; settings are those of the decision process."""
-        self.num_envs, self._process = num_envs, self.process(num_envs, **settings)
+        self.num_envs, self._process = num_envs, RelaxationProcess(num_envs, **settings)
         self.single_observation_space = observation_space(self._process)
         self.single_action_space = action_space(self._process)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -173,79 +160,9 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         return s.astype(np.float32), r, done, never, self._process.run_info(self._episode)
 
 
-class MecoEnv(ProcessEnv):
-    """MeCO-v0: observe s1..s10 of a population, choose the relaxation of its comparison rule in every generation."""
-
-    process = RelaxationProcess
-
-
-class MecoVectorEnv(ProcessVectorEnv):
-    """MeCO-v0, many in lockstep."""
-
-    process = RelaxationProcess
-
-
-class TrustRegionEnv(ProcessEnv):
-    """MeCO-TR-v0: observe 29 features of a search by models, set theta and share every fiftieth of the budget.
-
-    The reward is the change of the run's quantile among its first points, up to 1.5 in all (TrustRegionEpisode).
-    discrete=True offers the 20 combinations of the grid instead of two numbers; render_mode "rgb_array" draws the run.
-    """
-
-    process = TrustRegionProcess
-    metadata = {"render_modes": ["rgb_array", "ansi", "human"], "render_fps": 10}  # noqa: RUF012 - Gymnasium's convention
-
-
-class TrustRegionVectorEnv(ProcessVectorEnv):
-    """MeCO-TR-v0, many in lockstep."""
-
-    process = TrustRegionProcess
-
-
-class TrustRegionSetEnv(gymnasium.Env[dict[str, np.ndarray], Any]):
-    """MeCO-TR-sets-v0: the same decisions, observed as vector, points [64, 6] and constraints [C, 5], for attention."""
-
-    metadata = TrustRegionEnv.metadata
-
-    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
-        """Settings are those of MeCO-TR-v0."""
-        self._env = TrustRegionEnv(render_mode, **settings)
-        self.render_mode, self.action_space = render_mode, self._env.action_space
-        first = self._env.problems[0]
-        sizes = {"points": (MOST_POINTS, len(POINT_NAMES))}
-        sizes["constraints"] = (first.n_ineq + first.n_eq, len(CONSTRAINT_NAMES))
-        sets = {name: spaces.Box(-1.0, 1.0, size, np.float32) for name, size in sizes.items()}
-        self.observation_space: Any = spaces.Dict({"vector": self._env.observation_space, **sets})
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """A new episode, as of MeCO-TR-v0; observed as vector [F], points [64, 6] and constraints [C, 5]."""
-        super().reset(seed=seed)
-        s, info = self._env.reset(seed=seed, options=options)
-        return self._observe(s), info
-
-    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """Apply an action, as of MeCO-TR-v0; observed as vector [F], points [64, 6] and constraints [C, 5]."""
-        s, *rest = self._env.step(action)
-        return self._observe(s), *rest  # type: ignore[return-value]
-
-    def render(self) -> Any:
-        """The picture or line of MeCO-TR-v0."""
-        return self._env.render()
-
-    def _observe(self, s: np.ndarray) -> dict[str, np.ndarray]:
-        """The vector s [F], and the present search as sets: points [64, 6], constraints [C, 5]."""
-        episode = self._env.episode
-        points, constraints = point_tokens(episode)[0], constraint_tokens(episode)[0]
-        return {"vector": s, "points": points.astype(np.float32), "constraints": constraints.astype(np.float32)}
-
-
 ENVIRONMENTS: dict[str, tuple[type, type]] = {  # by id: one run, many in lockstep
     "MeCO-v0": (MecoEnv, MecoVectorEnv),
-    "MeCO-TR-v0": (TrustRegionEnv, TrustRegionVectorEnv),
 }
-SET_ENVIRONMENT = "MeCO-TR-sets-v0"
 
 
 def register() -> None:
@@ -254,8 +171,6 @@ def register() -> None:
         if name not in gymnasium.registry:
             entries = [f"{made.__module__}:{made.__name__}" for made in (one, many)]  # as text: a spec becomes JSON
             gymnasium.register(name, entry_point=entries[0], vector_entry_point=entries[1])
-    if SET_ENVIRONMENT not in gymnasium.registry:
-        gymnasium.register(SET_ENVIRONMENT, entry_point=f"{__name__}:{TrustRegionSetEnv.__name__}")
 
 
 register()

@@ -24,6 +24,7 @@ from openmdao.core.analysis_error import AnalysisError  # noqa: E402
 from openmdao.core.driver import Driver, RecordingDebugging  # noqa: E402
 
 UNBOUNDED = 1e30  # what OpenMDAO writes for a missing end, where it does not write infinity
+TOLERANCE = 1e-8  # of constraints, as in SciPy's methods
 LAST_TRIES = 3  # runs of the model at the answer, where it fails by chance
 
 
@@ -47,7 +48,8 @@ class MecoDriver(Driver):
 
     Options, as keywords or in driver.options:
         budget: runs of the model that the search may use, failures included; 50 for each variable unless given.
-        seed, method, tolerances, stop, checkpoint: as in meco.minimize.
+        seed, method, stop, checkpoint, noise: as in meco.minimize.
+        tolerances: as in meco.minimize, in the scaled units of the constraints; 1e-8 unless given.
         cheap: a function of the design by name, {name: array in the units of add_design_var}, that costs nothing
             beside a run of the model: a number, a list or a dict of numbers that must be at most 0. The model is
             not run outside where a design inside can be found.
@@ -74,11 +76,22 @@ class MecoDriver(Driver):
         self.options.declare("budget", default=None, desc="runs of the model; 50 for each variable unless given")
         self.options.declare("seed", default=None, desc="a whole number; drawn and recorded unless given")
         self.options.declare("method", default=DEFAULT, desc="a name of meco.METHODS, or meco.Method(name, ...)")
-        self.options.declare("tolerances", default=1e-6, desc="of constraints in their scaled units; see meco.minimize")
+        self.options.declare(
+            "tolerances", default=TOLERANCE, desc="of constraints in their scaled units; see meco.minimize"
+        )
         self.options.declare("stop", default=None, desc='"feasible", "converged", seconds or meco.Stop')
         self.options.declare("checkpoint", default=None, desc="folder of the run, or meco.Checkpoint(folder, resume)")
+        self.options.declare("noise", default=None, desc="whether runs of one design differ, or by how much")
         self.options.declare("cheap", default=None, desc="function of the design, at most 0, asked before a run")
         self.options.declare("start_at_current", types=bool, default=True, desc="begin at the present values")
+
+    def _setup_driver(self, problem: Any) -> None:
+        """Prepare for a problem; InvalidInput for several objectives, or one that is no scalar."""
+        super()._setup_driver(problem)
+        sizes = {name: int(meta["size"]) for name, meta in self._objs.items()}
+        if sum(sizes.values()) > 1:
+            found = ", ".join(f"{name} (size {size})" for name, size in sizes.items())
+            raise InvalidInput(f"MecoDriver minimises one scalar objective; the model has {found}")
 
     def _get_name(self) -> str:
         """The name of its cases."""
@@ -96,7 +109,8 @@ class MecoDriver(Driver):
         self.iter_count, self._good_outputs = 0, None
         variables, start = self._read_design_variables()
         equal, sides = self._read_constraints()
-        asked = {name: self.options[name] for name in ("budget", "seed", "method", "tolerances", "stop", "checkpoint")}
+        names = ("budget", "seed", "method", "tolerances", "stop", "checkpoint", "noise")
+        asked = {name: self.options[name] for name in names}
         x0 = start if self.options["start_at_current"] else None
         if (cheap := self.options["cheap"]) is not None:
             asked["cheap"] = NamedCheap(lambda x: cheap(self._split_design(x)), variables).as_argument()
@@ -116,7 +130,7 @@ class MecoDriver(Driver):
         for name, meta in self._designvars.items():
             present = np.ravel(values[name]).astype(np.float64)
             self._sizes[name] = present.size
-            low, high = (_read_ends(meta[end], present.size) for end in ("lower", "upper"))
+            low, high = (_read_ends(meta, end, present.size) for end in ("lower", "upper"))
             integer = name in self._designvars_discrete
             for i, now in enumerate(present):
                 try:
@@ -132,17 +146,14 @@ class MecoDriver(Driver):
         return Variables(tuple(each)), np.array(start)
 
     def _read_constraints(self) -> tuple[list[Limit], list[Limit]]:
-        """Equalities, and the finite sides of inequalities; InvalidInput unless there is one objective, a number."""
-        objective = [(name, meta["size"]) for name, meta in self._objs.items()]
-        if len(objective) != 1 or objective[0][1] != 1:
-            raise InvalidInput(f"MeCO minimises one number; the model has the objectives {objective} (name, size)")
+        """Equalities, and the finite sides of inequalities."""
         equal, sides = [], []
         for name, meta in self._cons.items():
             size = int(meta["size"])
             if meta["equals"] is not None:
                 equal.append(_read_side(name, meta, size, "equals", 1.0, ""))
                 continue
-            both = all(np.isfinite(_read_ends(meta[end], size)).any() for end in ("lower", "upper"))
+            both = all(np.isfinite(_read_ends(meta, end, size)).any() for end in ("lower", "upper"))
             for end, sign in (("lower", -1.0), ("upper", 1.0)):
                 side = _read_side(name, meta, size, end, sign, f" ({end})" if both else "")
                 if side.names:
@@ -218,17 +229,18 @@ class MecoDriver(Driver):
         warn_user(f"at its best design, in driver.found.x, the model failed {LAST_TRIES} times after the run: {said}")
 
 
-def _read_ends(given: Any, size: int) -> np.ndarray:
-    """Ends of a variable or constraint for each element [size]; infinite where there is none."""
+def _read_ends(meta: Mapping[str, Any], end: str, size: int) -> np.ndarray:
+    """Lower or upper ends of a variable or constraint for each element [size]; infinite where there is none."""
+    given = meta[end]
     if given is None:
-        return np.full(size, np.inf)
+        return np.full(size, -np.inf if end == "lower" else np.inf)
     ends = np.broadcast_to(np.ravel(np.asarray(given, dtype=np.float64)), (size,))
     return np.where(np.abs(ends) >= UNBOUNDED, np.copysign(np.inf, ends), ends)
 
 
 def _read_side(name: str, meta: Mapping[str, Any], size: int, end: str, sign: float, note: str) -> Limit:
     """One side of a constraint where it is finite; its scaler weighs the difference and never turns its sign."""
-    bound = _read_ends(meta[end], size)
+    bound = _read_ends(meta, end, size)
     scaler = meta["total_scaler"]
     weight = sign * np.abs(np.broadcast_to(np.ravel(1.0 if scaler is None else scaler), (size,)))
     at = np.flatnonzero(np.isfinite(bound))

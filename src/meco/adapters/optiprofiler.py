@@ -1,4 +1,4 @@
-"""MeCO as a solver of OptiProfiler: benchmark([MecoSolver("MeCO-TR"), other], max_eval_factor=50, ...).
+"""MeCO as a solver of OptiProfiler: benchmark([MecoSolver("TR"), other], max_eval_factor=50, ...).
 
 OptiProfiler hands a solver the functions of a problem; nothing of it is imported here.
 """

@@ -58,17 +58,18 @@ class MecoSampler(BaseSampler):
     finished trials; so a study that was stopped goes on from its storage. Parameters that only some trials have are
     left to the independent sampler.
 
-    budget    trials that the study is planned for: the search spends them as it would evaluations
+    budget    trials that the study is planned for, 50 for each parameter unless given: the search spends them as it
+              would evaluations
     method    a name of METHODS; seed makes studies without parallel trials repeatable: the search of minimize()
     """
 
     def __init__(
-        self, *, budget: int = 100, method: str = DEFAULT, seed: int | None = None,
+        self, *, budget: int | None = None, method: str = DEFAULT, seed: int | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
     ) -> None:  # fmt: skip
         """Searches are made when trials ask for points; a copied sampler begins without any."""
-        budget = read_whole_number(budget, "budget")
+        budget = None if budget is None else read_whole_number(budget, "budget")
         Optimizer([(0.0, 1.0)], budget=100, method=method)  # what cannot be asked is refused here, not at a trial
         self.budget, self.method, self.constraints_func, self.seed = budget, method, constraints_func, seed
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
@@ -160,8 +161,9 @@ class MecoSampler(BaseSampler):
             if np.array_equal(x, ended[0].x):  # the trial in the middle is where minimize() begins too: its search
                 first.asked[0] = x
                 first.learn_trial(0, ended[0])
-                self._searches.append(first)
-                return first, first.optimizer.ask(1)
+                if len(x := first.optimizer.ask(1)):
+                    self._searches.append(first)
+                    return first, x
         optimizer = make_search(int(self._random.integers(2**31)), known)
         if others:
             optimizer.diversify(float(self._random.random()))

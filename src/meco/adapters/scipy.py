@@ -22,6 +22,8 @@ load_extra("scipy.optimize", "peers", "meco.scipy_method")
 from scipy.optimize import OptimizeResult  # noqa: E402
 
 LEAST_BUDGET, BUDGET_PER_VARIABLE = 500, 100  # evaluations: at least, and for each variable
+TOLERANCE = 1e-8  # of constraints, as in SciPy's methods
+UNUSED = ("tol", "ftol", "xtol", "gtol", "fatol", "xatol", "barrier_tol")  # tolerances on convergence
 
 TOL_ADVICE = (
     "a run ends when its budget is spent (options={'budget': 500}); how far constraints may be off is "
@@ -56,18 +58,21 @@ def scipy_method(
     """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
 
     The search is global inside the bounds and begins at x0, whose size tells how far to look where bounds are infinite
-    (or bounds is None), which TR, TR-ES and MeCO-TR can do. budget (or maxfev) is
-    the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
-    does nothing, which a warning says. Derivatives are not used. integrality marks integer variables, one mark or one
+    (or bounds is None), which TR can do. budget (or maxfev, or maxiter) is
+    the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol, ftol
+    and xtol do nothing, which a warning says. Constraints are kept within 1e-8 unless tolerances is given, as by
+    SciPy's own methods. Derivatives are not used. integrality marks integer variables, one mark or one
     each, as elsewhere in SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, ...
     """
-    if "maxiter" in options:
-        raise InvalidInput(
-            "options={'maxiter': ..} means nothing here, where iterations differ in cost: options={'budget': 500} is "
-            "the number of calls of fun"
-        )
-    if tol is not None:
-        warn_user(f"tol={tol!r:.20} does nothing: {TOL_ADVICE}")
+    for name in UNUSED:
+        value = tol if name == "tol" else options.pop(name, None)
+        if value is not None:
+            warn_user(f"{name}={value!r:.20} does nothing: {TOL_ADVICE}")
+    iterations = options.pop("maxiter", None)
+    if iterations is not None and budget is None and maxfev is None:
+        maxfev = iterations
+        warn_user(f"maxiter={iterations!r:.20} is used as maxfev, the maximum number of evaluations")
+    options.setdefault("tolerances", TOLERANCE)
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     pairs = read_bounds(bounds, x0.size)
     if budget is None:

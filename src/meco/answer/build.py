@@ -35,6 +35,7 @@ from meco.run.stop import STOP_MESSAGES
 
 PYTHON_VERSION = platform.python_version()
 NO_FACTS = Facts()
+WIDE_TOLERANCE = 0.01  # share of the largest value of an equality, above which its tolerance says little
 TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
 
 
@@ -96,7 +97,8 @@ def make_result(
         limits, stationary = _price_limits(request, result, found, names)
         minima, evidence = _find_minima(request, result, stationary, reason == "converged" or facts.converged)
         result = replace(result, limits=limits, minima=minima)
-        notes = (*run.notes, *_list_signs(request, result))
+        wide = _note_wide_tolerances(request, result, answers.counts[0])
+        notes = (*run.notes, *_list_signs(request, result), *wide)
         result = replace(result, run=replace(run, evidence=evidence, notes=notes))
     return replace(result, message=_write_message(result, answers, detail, noise_told=deviations is not None))
 
@@ -200,6 +202,29 @@ def _list_signs(request: Request, result: Result) -> list[str]:
     return [*said, *note_unseen_noise(request, result.evaluations, result.x)]
 
 
+def _note_wide_tolerances(request: Request, result: Result, n_ineq: int) -> list[str]:
+    """A note on equalities whose tolerance is more than WIDE_TOLERANCE of the largest value seen; [] without any.
+
+    Linear and cheap ones, which are kept exactly, are left out, as are those that are 0 everywhere.
+    """
+    every = result.evaluations
+    assert every is not None
+    kept = {row.name for row in request.linear_rows}
+    kept |= set() if request.cheap is None else set(request.cheap.values.names)
+    with np.errstate(invalid="ignore"):
+        largest = np.max(np.where(np.isfinite(every.h), np.abs(every.h), 0.0), axis=0, initial=0.0)
+    wide = [
+        f"{name} ({each.tolerance:.3g}, largest value {size:.3g})"
+        for (name, each), size in zip(list(result.constraints.items())[n_ineq:], largest.tolist())
+        if name not in kept and size > 0.0 and each.tolerance > WIDE_TOLERANCE * size
+    ]
+    if not wide:
+        return []
+    more = f" and {len(wide) - 3} more" if len(wide) > 3 else ""
+    said = f"the tolerance is more than 1 % of the largest value seen of {', '.join(wide[:3])}{more}"
+    return [f"{said}: give a smaller one, tolerances={{name: value}}"]
+
+
 def _count_starts(trace: Mapping[str, np.ndarray] | None) -> int:
     """How often the search began, by its trace: 1 where it does not begin again by itself."""
     return int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1
@@ -301,7 +326,7 @@ def _describe_noisy(result: Result, n_ineq: int, told: bool) -> str:
     calls = result.repeated["calls"]
     error = result.repeated["spread"] / math.sqrt(calls)
     of = f"of {calls} calls at x f = {result.fun:.6g} in the mean" if calls > 1 else f"of one call f = {result.fun:.6g}"
-    why = "With the noise that was told" if told else "Calls of one point differ"
+    why = "With the noise that was told" if told else "Calls of one point differ (noise, or a model not converged)"
     said = f"{why}: {of}, standard error {error:.2g}"
     if not result.constraints:
         return f"{said}."

@@ -56,8 +56,10 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
         name = signal.Signals(stop.number).name
         print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 128 + stop.number
+    if summary.removed:
+        print(f"meco: removed in 0.4, only stored runs are shown: {', '.join(summary.removed)}", file=sys.stderr)
     if summary.done == 0:
-        reasons = list(dict.fromkeys(summary.failures.values()))
+        reasons = list(dict.fromkeys(summary.failures.values())) or ["what was asked for was removed"]
         raise MecoError("nothing could be run: " + "; ".join(reasons))
     _print_summary(summary, folder)
     if not args.no_report:

@@ -81,6 +81,13 @@ def parse_tolerance(text: str | None, what: str) -> Any:
     return found if len(found) > 1 else found[0]
 
 
+def parse_noise(text: str | None) -> Any:
+    """What minimize() takes as noise: "yes" or "no", or numbers as parse_tolerance() reads them; None for None."""
+    if text in ("yes", "no"):
+        return text == "yes"
+    return parse_tolerance(text, "--noise")
+
+
 def parse_count(text: str) -> int:
     """A whole number, also as 1e3; argparse says what was wanted of other texts."""
     try:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import json
-import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 
-from meco.files.atomic import replace_file
+from meco.files.atomic import open_output
+from meco.run.csv_table import csv_cell
 from meco.run.layout import Entry
 from meco.run.recorded import Recorded, read_recorded
 from meco.run.request import variables_from_inputs
@@ -38,23 +36,18 @@ def run(args: argparse.Namespace) -> int:
     write = _write_jsonl if args.jsonl else _write_csv
     if args.output is None:
         write(sys.stdout, recorded)
-    elif os.path.exists(args.output) and not os.path.isfile(args.output):  # a device or a pipe
-        with open(args.output, "w", encoding="utf-8", newline="") as file:
-            write(file, recorded)
     else:
-        with replace_file(Path(args.output)) as whole:
-            text = io.TextIOWrapper(whole, encoding="utf-8", newline="", write_through=True)
-            write(text, recorded)
-            text.detach()
+        with open_output(args.output) as file:
+            write(file, recorded)
     return 0
 
 
-def _write_csv(file: TextIO, recorded: Recorded) -> None:
+def _write_csv(file: IO[str], recorded: Recorded) -> None:
     """Write a head, and a row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers to the last bit."""
     writer = csv.writer(file, lineterminator="\n")
     names = recorded.answers.constraint_names(recorded.inputs["tolerances"]["names"])
     variables = variables_from_inputs(recorded.inputs)
-    writer.writerow([*CALL_FIELDS, *variables.labels(), "f", *names])
+    writer.writerow([csv_cell(name) for name in (*CALL_FIELDS, *variables.labels(), "f", *names)])
     for head, e in _describe_calls(recorded):
         cells = [
             *(head[name] for name in CALL_FIELDS),
@@ -63,10 +56,10 @@ def _write_csv(file: TextIO, recorded: Recorded) -> None:
             *e.answer.g.tolist(),
             *e.answer.h.tolist(),
         ]
-        writer.writerow([_csv_cell(value) for value in cells])
+        writer.writerow([csv_cell(value) for value in cells])
 
 
-def _write_jsonl(file: TextIO, recorded: Recorded) -> None:
+def _write_jsonl(file: IO[str], recorded: Recorded) -> None:
     """Write a line of JSON for each evaluation: x, by name where the variables have names, and the constraints.
 
     What is not finite becomes null.
@@ -110,8 +103,3 @@ def _describe_calls(recorded: Recorded) -> Iterator[tuple[dict[str, Any], Entry]
 def _finite_or_none(value: float) -> float | None:
     """The number, or null of JSON for what it cannot say."""
     return value if abs(value) < float("inf") else None
-
-
-def _csv_cell(value: Any) -> Any:
-    """A value as the CSV has it: floats to the last bit, truth values as 0 and 1."""
-    return repr(value) if isinstance(value, float) else int(value) if isinstance(value, bool) else value

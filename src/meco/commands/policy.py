@@ -6,17 +6,14 @@ import argparse
 import json
 from typing import Any
 
-from meco import __version__
 from meco.errors import DamagedFile
 from meco.files.names import escape_for_terminal
-from meco.policies.engine_stamp import read_engine_stamp
 from meco.policies.store import load_policy, policy_names, policy_path, training_entry, verify_policy
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list, after the name
 HEADS = ("suite", "D", "controls", "seed", "commit")
 NUMBERS = (2, 4)  # columns to the right
 COMMIT_DIGITS = 12  # shown
-ENGINE_ENTRIES = ("trained_with", "trained_version", "stamped_for", "since")  # shown together with "engine"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -86,27 +83,9 @@ def _show_policy(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(metadata))
         return 0
-    for name, value in _explain_engines(metadata).items():
+    for name, value in metadata.items():
         print(escape_for_terminal(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}"))
     return 0
-
-
-def _explain_engines(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The record of a policy with what it says of engines in words, and a command with the version that had it."""
-    from meco.learn.engine_digest import engine_digest
-
-    stamp = read_engine_stamp(metadata)
-    if stamp is None:
-        return metadata
-    told: dict[str, Any] = {}
-    for key, value in metadata.items():
-        if key == "engine":
-            told |= stamp.describe(engine_digest())
-        elif key == "command" and stamp.version not in ("", __version__):
-            told[key] = f"{value} (of meco {stamp.version}; this is {__version__})"
-        elif key not in ENGINE_ENTRIES:
-            told[key] = value
-    return told
 
 
 def _verify_policies(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from meco.commands.console import (
     describe_result,
     parse_bounds,
     parse_count,
+    parse_noise,
     parse_numbers,
     parse_tolerance,
 )
@@ -71,9 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
     how.add_argument("--policy", help="of a learned method: a name or a file")
     how.add_argument("--pop-size", type=int)
-    how.add_argument(
-        "--batch", type=int, help="points that TR, TR-ES and MeCO-TR propose at once; as many as workers unless given"
-    )
+    how.add_argument("--batch", type=int, help="points that TR proposes at once; as many as workers unless given")
     how.add_argument("--budget", type=parse_count, help="evaluations of each run (50 per variable unless given)")
     how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
     how.add_argument("--seed", type=int)
@@ -86,6 +86,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
     how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
     how.add_argument("--confirm", type=int, help="further calls of the best points at the end, for noisy functions")
+    how.add_argument(
+        "--noise",
+        help='standard deviation of a call: 0.05, or "f=0.05,stress=0.02" by name; yes or no: whether it has any',
+    )
     how.add_argument("--vectorized", action="store_true", help="the function takes rows of points")
     how.add_argument("--eq-tol", help='"1e-4", "1e-4,1e-2" in the order of the constraints, or "name=1e-4"')
     how.add_argument("--ineq-tol", help="the same for inequalities")
@@ -126,7 +130,7 @@ def _solve_target(args: argparse.Namespace) -> int:
     problem = find_problem(args.target, args.dim, _parse_instance(args.instance))
     options_of_minimize = (
         "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
-        "confirm", "report",
+        "confirm", "report", "noise",
     )  # fmt: skip
     if any(getattr(args, name) is not None for name in options_of_minimize):
         if args.runs != 1:
@@ -190,6 +194,7 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
             stop=make_stop(args),
             on_error=args.on_error,
             cheap=cheap,
+            noise=parse_noise(args.noise),
             callback=None if args.quiet else Progress(args.progress),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
@@ -253,7 +258,7 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe_result(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.run.stop_reason not in ("budget", "finished"):
-        print(f"meco: `meco resume {kept}` goes on from here", file=sys.stderr)
+        print(f"meco: `meco resume {shlex.quote(str(kept))}` goes on from here", file=sys.stderr)
     if args.plot:
         _draw_picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:

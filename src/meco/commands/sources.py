@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,9 @@ def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark |
     if source["kind"] == "command":
         return Program(source["command"], str(run / "calls"), source["keep"])
     if source.get("digest") not in (None, mission_digest(source["target"])):
-        raise InvalidInput(f"{source['target']} changed since the run began; start a new run with --evaluated {run}")
+        raise InvalidInput(
+            f"{source['target']} changed since the run began; start a new run with --evaluated {shlex.quote(str(run))}"
+        )
     return Benchmark(find_problem(source["target"], source["dim"], source["instance"]), source)
 
 

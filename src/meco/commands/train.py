@@ -7,8 +7,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from meco.learn.paper.presets import (
     select_configs,
 )
 from meco.learn.paper.training_record import write_policy_and_log
-from meco.learn.settings import Settings
 from meco.policies.store import SUFFIX, load_policy
 from meco.problems.suite import get_problem
 
@@ -38,10 +36,11 @@ TASK_OPTIONS = (
     "holdout",
     "name",
 )  # options that say what to train, as a preset does
+OWN_OPTIONS = ("epochs", "instances", "source", "dim", "problems", "seed")  # settings with an option of their own
 FEW_DECISIONS = 5  # in an episode, below which a training teaches next to nothing; the paper's least is 9
 EXIT_STOPPED = 130  # exit code after a clean stop that can be continued
 # options with a value that do not change the policy
-OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds", "--together")
+OTHER_OPTIONS = ("--out", "--only", "--save-every", "--seconds", "--together")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,25 +63,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--only", type=_parse_names, help="train these of the policies only, by name")
     how = parser.add_argument_group("how")
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
-    how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
-    add_common_options(how, TrainingConfig, ("epochs", "instances", "source", "dim", "problems"))
+    how.add_argument("--seeds", type=_parse_seeds, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
+    names = ", ".join(n for n in TrainingConfig.setting_names() if n not in OWN_OPTIONS)
+    how.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=f"any other setting: {names}")
+    how.add_argument("--out", type=Path, default=Path("policies"), help="folder of the policies (default: policies)")
+    how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument(
         "--together", type=int, metavar="N", help="policies in one batch at most, written when it ends (default: all)"
     )
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command with --resume goes on")
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
-
-
-def add_common_options(group: Any, kind: type[Settings], given: Collection[str] = ()) -> None:
-    """Add the options of every training; kind has the names of its settings, of which some are given otherwise."""
-    names = ", ".join(name for name in kind.setting_names() if name not in (*given, "seed", "device"))
-    group.add_argument("--seeds", type=_parse_seeds, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
-    group.add_argument("--device", help="cpu or cuda (default: cpu)")
-    group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=f"any other setting: {names}")
-    group.add_argument("--out", type=Path, default=Path("policies"), help="folder of the policies (default: policies)")
-    group.add_argument("--quiet", action="store_true", help="no progress line")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         for note in dict.fromkeys(filter(None, map(warn_of_short_episodes, configs))):
             print(f"meco: {note}", file=sys.stderr)
-    _refuse_to_overwrite(configs, args.out, select=args.select)
+    for config in configs:
+        _refuse_to_overwrite(config, args.out)
     args.out.mkdir(parents=True, exist_ok=True)
     from meco.learn.paper.trainer import lockstep_groups
 
@@ -104,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     with note_signals() as signalled:
         stop = _make_stop_check(signalled, end)
         for group in lockstep_groups(configs, args.together):
-            pending = _find_pending(group, args.out, select=args.select) if args.resume else group
+            pending = [c for c in group if not _is_done(args.out, c)] if args.resume else group
             if pending and (stop() or not _train_group(pending, args, stop)):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
                 return EXIT_STOPPED
@@ -125,11 +118,9 @@ def warn_of_short_episodes(config: TrainingConfig) -> str:
 
 
 def _check_batch_options(args: argparse.Namespace) -> None:
-    """Refuse batches of none, and batches that part the seeds that --select chooses among."""
+    """Refuse batches of none."""
     if args.together is not None and args.together < 1:
         raise InvalidInput(f"--together must be at least 1; got {args.together}")
-    if args.together is not None and args.select:
-        raise InvalidInput("--select chooses among seeds that train in one batch; leave out --together")
 
 
 def _make_stop_check(signalled: Callable[[], bool], end: float) -> Callable[[], bool]:
@@ -138,19 +129,11 @@ def _make_stop_check(signalled: Callable[[], bool], end: float) -> Callable[[], 
 
 
 def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
-    """The trainings that the options ask for; unknown names and values that cannot be are errors.
-
-    Clears args.only where --select chooses among seeds.
-    """
-    make = _find_preset(args)
-    if args.select and args.only is not None:  # names of what is kept, whatever the seed
-        wanted, args.only = args.only, None
-        configs = make_configs_for_seeds(lambda seed: select_configs(make(seed), wanted), args.seeds)
-    else:
-        configs = make_configs_for_seeds(make, args.seeds)
-    changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
+    """The trainings that the options ask for; unknown names and values that cannot be are errors."""
+    configs = make_configs_for_seeds(_find_preset(args), args.seeds)
+    changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs")}
     changes = {k: v for k, v in changes.items() if v is not None}
-    configs = [c.with_settings(**changes).with_texts(read_settings(args)) for c in configs]
+    configs = [c.with_settings(**changes).with_texts(_read_settings(args)) for c in configs]
     return configs if args.only is None else select_configs(configs, args.only)
 
 
@@ -224,21 +207,11 @@ def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Ca
     done = trainer.run(stop)
     if report:
         report.end()
-    for trained, losses in _choose_policies(done, select=args.select):
-        print(write_policy_and_log(args.out, trained, command_of_policy(sys.argv[1:], trained.config.name), losses))
+    for trained in done:
+        print(write_policy_and_log(args.out, trained, command_of_policy(sys.argv[1:], trained.config.name)))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
-
-
-def _choose_policies(done: Sequence[Any], *, select: bool) -> list[tuple[Any, Any]]:
-    """The policies to write, each with the losses of the candidates it was chosen among."""
-    if not select:
-        return [(trained, None) for trained in done]
-    from meco.learn.paper.selection import choose_seed, name_without_seed
-
-    names = dict.fromkeys(name_without_seed(t.config) for t in done)
-    return [choose_seed([t for t in done if name_without_seed(t.config) == name], name) for name in names]
 
 
 def command_of_policy(arguments: Sequence[str], name: str) -> str:
@@ -258,38 +231,15 @@ def words_of_policy(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _group_by_policy(configs: Sequence[TrainingConfig], *, select: bool) -> dict[str, list[TrainingConfig]]:
-    """The trainings by the name under which their policy is kept; candidates of one choice have one name."""
-    from meco.learn.paper.selection import name_without_seed
-
-    together: dict[str, list[TrainingConfig]] = {}
-    for config in configs:
-        together.setdefault(name_without_seed(config) if select else config.name, []).append(config)
-    return together
-
-
-def _find_pending(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> list[TrainingConfig]:
-    """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
-    together = _group_by_policy(configs, select=select)
-    done = [some for name, some in together.items() if _is_done(folder, name, some, select=select)]
-    return [c for c in configs if not any(c in some for some in done)]  # in the old order, which a checkpoint keeps
-
-
-def _refuse_to_overwrite(configs: Sequence[TrainingConfig], folder: Path, *, select: bool) -> None:
-    """InvalidInput where the folder has a policy of a name that is wanted, of another training or that is not ours."""
-    for name, some in _group_by_policy(configs, select=select).items():
-        if not _is_done(folder, name, some, select=select):
-            refuse_to_overwrite(folder / (name + SUFFIX), some[0])
-
-
-def refuse_to_overwrite(path: Path, wanted: Settings) -> None:
-    """InvalidInput where a file is there, since it is not the policy of the training that is wanted."""
-    if path.exists():
+def _refuse_to_overwrite(config: TrainingConfig, folder: Path) -> None:
+    """InvalidInput where the folder has a policy of that name that is of another training or not ours."""
+    path = folder / (config.name + SUFFIX)
+    if path.exists() and not _is_done(folder, config):
         way_out = "give another name or --out, or remove it"
-        raise InvalidInput(f"{path} is {_describe_other(path, wanted)}, and is not overwritten: {way_out}")
+        raise InvalidInput(f"{path} is {_describe_other(path, config)}, and is not overwritten: {way_out}")
 
 
-def _describe_other(path: Path, wanted: Settings) -> str:
+def _describe_other(path: Path, wanted: TrainingConfig) -> str:
     """What a policy file is instead of the policy of this training: the first settings in which they differ."""
     try:
         there = load_policy(path).metadata.get("training")
@@ -300,19 +250,15 @@ def _describe_other(path: Path, wanted: Settings) -> str:
         return "a policy that was made otherwise"
     names = [k for k in {**here, **there} if k != "name" and there.get(k) != here.get(k)]
     told = "; ".join(f"{k} {there.get(k)!s:.60} there, {here.get(k)!s:.60} here" for k in names[:3])
-    return f"the policy of another training ({told or 'another choice of seeds'})"
+    return f"the policy of another training ({told})"
 
 
-def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], *, select: bool) -> bool:
-    """Whether the folder holds the policy of this very training, or the choice among these very candidates."""
+def _is_done(folder: Path, config: TrainingConfig) -> bool:
+    """Whether the folder holds the policy of this very training."""
     try:
-        found = load_policy(folder / (name + SUFFIX)).metadata
+        return load_policy(folder / (config.name + SUFFIX)).metadata.get("training") == config.as_dict()
     except MecoError:
         return False
-    if select and {str(c.seed) for c in candidates} != set(found.get("chosen_among", {})):
-        return False
-    kept = next((c for c in candidates if c.seed == found.get("seed")), candidates[0])
-    return found.get("training") == replace(kept, name=name).as_dict()
 
 
 class TrainingLine:
@@ -355,7 +301,7 @@ def _parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in _parse_names(text))
 
 
-def read_settings(args: argparse.Namespace) -> dict[str, str]:
+def _read_settings(args: argparse.Namespace) -> dict[str, str]:
     """What --set gives, texts by name; InvalidInput for one without "="."""
     return dict(_parse_setting(text) for text in args.set)
 

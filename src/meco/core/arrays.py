@@ -5,22 +5,18 @@ Shape letters, everywhere: B runs in lockstep, N candidates, D variables, C cons
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property, lru_cache, wraps
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
 from meco.errors import load_extra
 
 Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
-F = TypeVar("F", bound=Callable[..., Any])
 
 TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
 LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
-VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
 _CORE: Any = getattr(getattr(np, "_core", None), "multiarray", np)
 _count_nonzero: Any = _CORE.count_nonzero  # np.count_nonzero() without its search for an axis
@@ -127,8 +123,6 @@ def nearest(distance: Array, count: int) -> Array:
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
         return distance.argpartition(count - 1, axis=-1)[:, :count]
-    if hasattr(distance, "topk"):  # torch: selecting is several times faster than sorting
-        return distance.topk(count, dim=-1, largest=False, sorted=False).indices
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
 
 
@@ -164,25 +158,14 @@ def running_sums(x: Array) -> Array:
 
 
 class Factored:
-    """Square matrices [B, m, m] that several systems are solved with; on a device they are factored once."""
+    """Square matrices [B, m, m] that several systems are solved with."""
 
     def __init__(self, matrix: Array) -> None:
-        """Keep the matrices [B, m, m]; torch factors them when a system is first solved, once."""
+        """Keep the matrices [B, m, m]."""
         self.matrix = matrix
-        self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
-
-    @cached_property
-    def _factors(self) -> Any:
-        """LU factors and pivots, of torch alone."""
-        return self._torch.linalg.lu_factor_ex(self.matrix)[:2]
 
     def solved(self, right: Array) -> Array:
-        """matrix^-1 right, both with B rows: [B, m, n].
-
-        A singular matrix raises in NumPy, and gives anything on a device.
-        """
-        if self._torch is not None:
-            return self._torch.linalg.lu_solve(*self._factors, right)
+        """matrix^-1 right, both with B rows: [B, m, n]; LinAlgError for a singular matrix."""
         return solve(self.matrix, right)
 
     @cached_property
@@ -414,61 +397,3 @@ def masked_min(x: Array, keep: Array, axis: int = -1) -> Array:
     """Least kept entry along an axis: [..., n] -> [...]; inf where none is kept. x and keep have one shape."""
     xp = namespace(x)
     return xp.min(xp.where(keep, x, xp.inf), axis=axis)
-
-
-class _FusingMode:
-    """Whether fused formulas are compiled now, in this process; fusing() sets it."""
-
-    on = False
-
-
-def fused(formula: F) -> F:
-    """A pure function of arrays that runs as it stands, or inside `with fusing():` as one kernel that torch compiles.
-
-    Its many small steps are then one pass over an accelerator's memory. Compiled arithmetic may differ in the
-    last bits and takes a minute to make: it is for thousands of runs at once. What cannot be compiled stays
-    plain; what sorts is better left out, its kernels take longest to compile and gain nothing.
-    """
-    compiled: Any = None
-
-    @wraps(formula)
-    def call_plain_or_compiled(*args: Any) -> Any:
-        nonlocal compiled
-        if not _FusingMode.on or compiled is formula:
-            return formula(*args)
-        if compiled is None:
-            compiled = _compile(formula)
-        try:
-            return compiled(*args)
-        except Exception as error:  # whatever a compiler may say, the formula itself still runs
-            warnings.warn(f"{formula.__name__} runs uncompiled: {error!s:.200}", stacklevel=2)
-            compiled = formula
-            return formula(*args)
-
-    return call_plain_or_compiled  # type: ignore[return-value]
-
-
-@contextmanager
-def fusing(*, on: bool = True) -> Iterator[None]:
-    """Inside the block, which is for torch arrays only, compile fused formulas, or with on=False leave them plain.
-
-    Holds for the whole process; at the end it is as it was before.
-    """
-    before, _FusingMode.on = _FusingMode.on, on
-    try:
-        yield
-    finally:
-        _FusingMode.on = before
-
-
-def is_fusing() -> bool:
-    """Whether fused formulas are compiled now."""
-    return _FusingMode.on
-
-
-def _compile(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """The formula as one kernel; a new shape makes another, up to VARIANTS of them, a limit set for all of torch."""
-    torch = load_extra("torch", "train", "compiling formulas")
-    torch._dynamo.config.recompile_limit = VARIANTS
-    namespace(torch.empty(0))  # found before the compiler looks
-    return torch.compile(formula, fullgraph=True)

@@ -41,7 +41,7 @@ class ProblemBatch:
         self.runs, self.xp, self.device = runs, xp, device
         self.names = [p.name for p in self.problems]
         self.strictest = [p.strictest for p in distinct]
-        self.finite, self.recordable = (all(getattr(p, key) for p in distinct) for key in ("finite", "recordable"))
+        self.finite = all(p.finite for p in distinct)
         self._counts = max(p.n_ineq for p in distinct), max(p.n_eq for p in distinct)
         self.box, self._tolerances = self._make_box_and_tolerances(distinct)
         self._groups, order = _group_runs(self.problems)

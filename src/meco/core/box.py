@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, known_all, namespace, to_numpy
+from meco.core.arrays import Array, known_all, namespace, to_numpy
 from meco.core.categories import Categories
 from meco.core.problem import round_half_away
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
@@ -79,20 +79,6 @@ class Box:
     def lengths(self) -> np.ndarray:
         """How far they go from 0 to 1: [D]."""
         return np.asarray(self.upper - self.lower)[0, 0] if self.range is None else self.range.length
-
-    def transform(self, change: Callable[[Array], Array]) -> Box:
-        """Another box with every array changed, such as rows taken by index.
-
-        Pinned points and repair are not handed on.
-        """
-        return Box(
-            change(self.lower),
-            change(self.upper),
-            None if self.integer is None else change(self.integer),
-            self.scale,
-            range=self.range,
-            categories=self.categories,
-        )
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated: repaired, on their scale, integers rounded.
@@ -185,7 +171,6 @@ class Box:
         return unit
 
 
-@fused
 def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
     """lower + unit width, at most upper."""
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only

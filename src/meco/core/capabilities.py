@@ -12,7 +12,7 @@ They are named tuples: frozen dataclasses take seven times as long to define, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -76,8 +76,8 @@ class Batching(NamedTuple):
 class Asynchronous(NamedTuple):
     """The search can be asked for one point at a time while answers are outstanding."""
 
-    # (points outstanding, the loop's tell, what counts points that are only remembered) -> its proposals
-    start: Callable[[int, Callable[[Array, Any], None], Callable[[int], None]], Any]
+    # (points outstanding, the loop's tell) -> its proposals
+    start: Callable[[int, Callable[[Array, Any], None]], Any]
 
 
 class Cooperation(NamedTuple):
@@ -109,20 +109,3 @@ class Remarks(NamedTuple):
     """What the result should say of the search."""
 
     said: Callable[[], Sequence[str]]
-
-
-class Replay(NamedTuple):
-    """Iterations that a device may record once and repeat by itself (device/cuda_graphs.py).
-
-    Two iterations with equal keys differ in numbers on the device alone.
-    """
-
-    engine: Engine  # whose ask and tell are recorded
-    graph_key: Callable[[], Hashable | None]  # of the next iteration; None: it cannot be recorded
-    advance_counters: Callable[[], None]  # what the host counts of an iteration that the device repeats
-    batch_size: int  # candidates of each later iteration
-    parts: Callable[[], tuple[object, ...]]  # the objects that hold what an iteration changes
-    preallocate: Callable[[], None] = lambda: None  # makes room, so that no shape changes in the next iteration
-    after: Callable[[int], None] = lambda points: None  # what follows on the host, such as a policy's decision
-    transient: tuple[str, ...] = ()  # attributes of the parts that every ask leaves for its tell alone
-    fusible: bool = False  # whether fusing() compiles whole iterations, and not formulas of theirs alone

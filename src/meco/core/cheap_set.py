@@ -18,6 +18,7 @@ from meco.errors import InvalidInput
 
 DIFFERENCE = 1e-6  # of the cube, over which slopes are taken
 CURVATURE_DIFFERENCE = 1e-4  # of the cube, over which second derivatives are
+SLACK = 1e-4  # of an equality, unless given
 MARGIN = 1e-9  # by which a moved point lies inside, in units of what a constraint changes by across the cube
 NEWTON_STEPS, SWEEPS = 25, 200
 FIRST_SAMPLES, MOST_SAMPLES = 512, 16384  # random points among which a first inside one is looked for
@@ -38,16 +39,18 @@ class CheapSet:
         values: Callable[[np.ndarray], np.ndarray],
         box: Box,
         equal: np.ndarray,
-        slack: float,
+        slack: float | None,
         fixed: np.ndarray | None = None,
         names: Sequence[str] = (),
         start: np.ndarray | None = None,
     ) -> None:
         """Find points inside at once, which calls values; InvalidInput where none is found.
 
-        Equal [C], fixed [D], start [n, D].
+        Equal [C], fixed [D], start [n, D]. slack None: SLACK, or less where sampled values are below 1.
         """
-        self._values, self.box, self.equal, self.slack, self.names = values, box, equal, slack, tuple(names)
+        self._values, self.box, self.equal, self.names = values, box, equal, tuple(names)
+        self._given_slack = slack
+        self.slack: float | np.ndarray = SLACK if slack is None else slack  # of all, or [C]
         self.fixed = np.zeros(box.dim, dtype=bool) if fixed is None else fixed
         whole = np.zeros(box.dim, dtype=bool) if box.integer is None else np.asarray(box.integer)[0, 0]
         self.whole = whole & ~self.fixed  # ordered whole numbers
@@ -237,6 +240,8 @@ class CheapSet:
             c = self.values(sample)
             spread = np.nanmedian(np.abs(np.where(np.isfinite(c), c, np.nan)), axis=0) if np.isfinite(c).any() else 1.0
             self.size = np.where(np.isfinite(spread) & (spread > 0.0), spread, 1.0) * np.ones(self.equal.size)
+            if self._given_slack is None:
+                self.slack = SLACK * np.minimum(self.size, 1.0)
             found = list(sample[self.satisfied_by(c)][:ENOUGH])
             worst = np.sum(np.minimum(self.violation(c), 1e6), axis=1)
             if len(found) < ENOUGH:

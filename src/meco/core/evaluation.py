@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.core.arrays import Array, all_columns, astype, at_least, fused, known_all, namespace, ordered_sum, total
+from meco.core.arrays import Array, all_columns, astype, at_least, known_all, namespace, ordered_sum, total
 
 TRANSIENT = "transient"  # fields of this metadata are not saved with a search (memory.py)
 
@@ -104,7 +104,6 @@ def _merge_partial(merge: Callable[..., Array], *parts: Evaluation) -> Array | N
     return merge(*(side_by_side(part) for part in parts))
 
 
-@fused
 def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     """Evaluation.of() where values [B, N, ...] may not be finite: those candidates fail, and hold nan everywhere."""
     xp = namespace(f)
@@ -124,7 +123,6 @@ def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: 
     )
 
 
-@fused
 def _evaluate_finite(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     """Evaluation.of() of finite values [B, N, ...]: only what is feasible has to be found."""
     xp = namespace(f)

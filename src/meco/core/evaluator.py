@@ -6,12 +6,11 @@ Engines and the loop get values from here alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 
-from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
+from meco.core.arrays import Array, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
 from meco.core.evaluation import Evaluation, concat_evaluations, unevaluated
 from meco.core.history import History
@@ -46,7 +45,6 @@ class Evaluator:
     """
 
     remembers = ("nfev", "_most", "history", "known")  # names that saved searches hold: memory.py
-    per_call_arrays = ("_failed",)  # that every evaluation makes anew, beside those of the history
 
     def __init__(self, source: Source, budget: int, known: KnownValues | None = None) -> None:
         """Nothing is evaluated yet; a budget below 1 is InvalidInput."""
@@ -86,10 +84,6 @@ class Evaluator:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
 
-    def all_can_afford(self, points: int) -> bool:
-        """Whether every run may make so many evaluations more, and has made as many as the others."""
-        return self._even and points <= self.left
-
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Evaluate candidates [B, n, D] in index order while the budget lasts, known ones for nothing.
 
@@ -106,13 +100,12 @@ class Evaluator:
             return self._evaluate_some(unit, np.ones(unit.shape[:2], dtype=bool) if wanted is None else wanted)
         asked = unit if unknown is None else unit[:, unknown, :]
         affordable = asked if asked.shape[1] <= self.left else asked[:, : self.left, :]
-        with nullcontext() if affordable is asked else fusing(on=False):  # a cut generation comes once
-            x = self.box.to_box(affordable)
-            try:
-                ev = self._make_evaluation(self.source.values(x))
-            finally:
-                self._count_extra_calls()
-            self._record_evaluation(x, ev, x.shape[1])
+        x = self.box.to_box(affordable)
+        try:
+            ev = self._make_evaluation(self.source.values(x))
+        finally:
+            self._count_extra_calls()
+        self._record_evaluation(x, ev, x.shape[1])
         if affordable is not asked:
             ev = concat_evaluations([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
         return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])

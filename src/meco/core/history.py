@@ -52,12 +52,9 @@ class History:
         return not self._rows and self._stacked is None
 
     def record_generation(
-        self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, *, copy: bool = False
+        self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}
     ) -> None:
-        """Add a row to the trace: nfev [B], incumbents, the share of feasible survivors and extras [B, ...] by name.
-
-        copy is for arrays that the next generation overwrites.
-        """
+        """Add a row to the trace: nfev [B], incumbents, the share of feasible survivors and extras [B, ...] by name."""
         feasible, score = self.feasible_best.point, self.score_best.point
         assert feasible is not None
         assert score is not None
@@ -69,7 +66,7 @@ class History:
             self.last_population = population  # of this generation, until the next one is recorded
             row["feasible_share"] = population.ev.feasible_share
         row |= extras
-        self._rows.append({k: namespace(v).asarray(v, copy=True) for k, v in row.items()} if copy else row)
+        self._rows.append(row)
         if len(self._rows) >= STACKED_TOGETHER:
             self.collect_trace()
 

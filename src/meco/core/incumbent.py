@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, known_all, namespace, rows, to_numpy
+from meco.core.arrays import Array, known_all, namespace, rows, to_numpy
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, not_worse
 
@@ -53,7 +53,6 @@ def to_numpy_point(point: IncumbentPoint) -> IncumbentPoint:
     return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
 
 
-@fused
 def _keep_better(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: Array, ev: Evaluation) -> IncumbentPoint:
     """The best of candidates x [B, n, D] in each run, or the held point where that one is not worse."""
     key = metric(ev)

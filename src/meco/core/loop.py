@@ -7,66 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from meco.core.arrays import Array
-from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection, find_capability
+from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Selection, find_capability
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-
-
-class Recording(Protocol):
-    """Iterations of one search that a device repeats."""
-
-    @property
-    def overwrites(self) -> bool:
-        """Whether arrays lie where the next iteration overwrites them."""
-        ...
-
-    def replay(self) -> bool:
-        """Make the next iteration from a recording; False, and nothing is made, where that is not possible."""
-        ...
-
-
-Recorder = Callable[[Replay, Evaluator, Callable[[], Any]], Recording]
 
 
 class Loop:
     """One search: an engine and the evaluator of its points.
 
     step() makes one iteration, run() all of them. Who evaluates elsewhere calls ask() and evaluate_and_tell(), or
-    tell() with an evaluation of his own. A recorder lets a device repeat iterations of an engine that offers Replay.
+    tell() with an evaluation of his own.
     """
 
-    def __init__(
-        self, engine: Engine, evaluator: Evaluator, record: Recorder | None = None, *, traced: bool = True
-    ) -> None:
-        """Nothing is asked yet. A recorder is used where the engine offers Replay; traced=False keeps no history."""
+    def __init__(self, engine: Engine, evaluator: Evaluator, *, traced: bool = True) -> None:
+        """Nothing is asked yet; traced=False keeps no history."""
         self.engine, self.evaluator, self.traced = engine, evaluator, traced
         self._selection, self._free = find_capability(engine, Selection), find_capability(engine, FreePoints)
-        self._searched, self._after = engine, lambda points: None
-        self._recording: Recording | None = None
-        replay = None if record is None else find_capability(engine, Replay)
-        if record is not None and replay is not None:
-            self._searched, self._after = replay.engine, replay.after
-            self._recording = record(replay, evaluator, self._iterate)
 
     def run(self, stop: Callable[[], Any] | None = None) -> None:
-        """Iterate until the budget is spent or stop(), asked after each iteration, is true.
-
-        Replays what is recorded.
-        """
+        """Iterate until the budget is spent or stop(), asked after each iteration, is true."""
         own = find_capability(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
         while own is None and not self.evaluator.is_spent:
-            left = self.evaluator.left
-            if self._recording is None or not self._recording.replay():
-                x = self.ask()
-                self._searched.tell(x, self._evaluation_function()(x))
-            self._after(left - self.evaluator.left)
-            self.record_generation()
+            self.evaluate_and_tell(self.ask())
             if stop is not None and stop():
                 break
         remarks, notes = find_capability(self.engine, Remarks), self.evaluator.history.notes
@@ -75,11 +43,6 @@ class Loop:
     def step(self) -> None:
         """One iteration: ask, evaluate, tell, record. Nothing where the budget is spent."""
         self.run(stop=lambda: True)
-
-    def _iterate(self) -> None:
-        """What a device records of an iteration: ask, evaluate and tell; run() adds what follows on the host."""
-        x = self._searched.ask()
-        self._searched.tell(x, self._evaluation_function()(x))
 
     def _evaluation_function(self) -> Callable[[Array], Evaluation]:
         """What evaluates the candidates [B, n, D] asked for last.
@@ -96,19 +59,16 @@ class Loop:
 
         The first time it notes in the history where the budget does not reach through them.
         """
-        x = self.evaluator.box.keep_inside(self._searched.ask())
+        x = self.evaluator.box.keep_inside(self.engine.ask())
         if self.engine.generation == 0:
             known = self.evaluator.known
             note_small_budget(self.evaluator, x.shape[1] if known is None else len(known.unknown(x)))
         return x
 
     def evaluate_and_tell(self, x: Array) -> Evaluation:
-        """Evaluate the candidates x [B, n, D] asked for, tell the engine, record the generation.
-
-        Gives their evaluation. What follows an iteration of a recorded search (Replay.after) is run()'s.
-        """
+        """Evaluate the candidates x [B, n, D] asked for, tell the engine, record the generation; their evaluation."""
         ev = self._evaluation_function()(x)
-        self._searched.tell(x, ev)
+        self.engine.tell(x, ev)
         self.record_generation()
         return ev
 
@@ -117,19 +77,13 @@ class Loop:
 
         record_generation() is the caller's.
         """
-        self._searched.tell(x, ev)
+        self.engine.tell(x, ev)
 
     def record_generation(self) -> None:
-        """Add counts, incumbents, population and the engine's trace to the history.
-
-        Nothing if the search is not traced.
-        """
+        """Add counts, incumbents, population and the engine's trace to the history, where the search is traced."""
         if self.traced:
-            overwritten = self._recording is not None and self._recording.overwrites
-            evaluator = self.evaluator
-            evaluator.history.record_generation(
-                evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten
-            )
+            history = self.evaluator.history
+            history.record_generation(self.evaluator.nfev, self.engine.population, self.engine.trace())
 
 
 def note_small_budget(evaluator: Evaluator, size: int) -> None:

@@ -66,11 +66,6 @@ class Problem:
         return bool(reach <= getattr(self.formula, "finite_within", -1.0))
 
     @property
-    def recordable(self) -> bool:
-        """Whether a device can record the formula: one that reads no value on the host says so by its attribute."""
-        return bool(getattr(self.formula, "recordable", False)) and not self.draws
-
-    @property
     def draws(self) -> int:
         """Standard normal numbers that every call takes from chance; 0 where equal points have equal values."""
         return int(getattr(self.formula, "draws", 0))

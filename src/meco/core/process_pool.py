@@ -7,11 +7,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any
-
-from meco.core.thread_variables import ONE_THREAD
 
 GRACE_SECONDS = 1  # how long a process may take to end
 
@@ -19,7 +17,7 @@ GRACE_SECONDS = 1  # how long a process may take to end
 class ProcessPool:
     """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
 
-    def __init__(self, count: int, variables: Mapping[str, str] = ONE_THREAD) -> None:
+    def __init__(self, count: int, variables: Mapping[str, str]) -> None:
         """Start count processes; variables are set in this process's environment too, until close() or abort()."""
         self.count = count
         self._before = {name: os.environ.get(name) for name in variables}
@@ -38,10 +36,6 @@ class ProcessPool:
         An error comes with the Future's result.
         """
         return self._pool.submit(work, task)
-
-    def map(self, work: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """work(task) for every task, in their order; the first error is raised where its result would come."""
-        return self._pool.map(work, tasks)
 
     def renew(self) -> None:
         """End the processes at once and start others, after one was lost; results still awaited are lost too."""
@@ -90,19 +84,3 @@ def _begin_worker() -> None:
             os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-@contextlib.contextmanager
-def process_map(count: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Gives a function like map(work, tasks) that uses so many processes, this one alone where count is 1 or less.
-
-    At the end of the block it waits for the work that has begun.
-    """
-    if count <= 1:
-        yield map
-        return
-    pool = ProcessPool(count)
-    try:
-        yield pool.map
-    finally:
-        pool.close()

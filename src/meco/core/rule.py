@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, largest, maybe_any, namespace, rows, safe_divisor
+from meco.core.arrays import Array, largest, maybe_any, namespace, rows, safe_divisor
 from meco.core.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -119,7 +119,6 @@ def _divide_by_largest(values: Array) -> Array:
     return values / safe_divisor(largest(values))
 
 
-@fused
 def _key_of_rule(rule: Rule, ev: Evaluation, state: Any) -> Key:
     """Rule.key() as a plain function, which is what can be compiled; failed candidates rank last."""
     key = rule.values(ev, state)
@@ -136,7 +135,6 @@ class Rule(ABC):
 
     controls: tuple[Control, ...] = ()  # what apply_controls() takes
     knows: tuple[str, ...] = ()  # the names that known() gives
-    ignores_progress: bool = False  # whether adapt() never looks at how far the run is
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Any:
         """State after the first population [B, N]; u [B, 2] uniform numbers. None where a rule keeps nothing."""

@@ -59,11 +59,6 @@ class Source(Protocol):
         ...
 
     @property
-    def recordable(self) -> bool:
-        """Whether a device may record the evaluation."""
-        ...
-
-    @property
     def partial(self) -> bool:
         """Whether some of a candidate's values may be known and others not; of one run, in NumPy."""
         ...

@@ -120,7 +120,6 @@ class DeviceStreams:
         self._seed = seed
         self.runs, self.xp, self.device = runs, xp, device
         self._generator = torch.Generator(device=device).manual_seed(seed)
-        self.generators = (self._generator,)  # for a recording, which has to know what it draws from
         self._torch = torch
 
     def uniform(self, *shape: int) -> Array:

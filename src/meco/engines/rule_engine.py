@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from meco.core.arrays import Array
-from meco.core.capabilities import Replay, SavedState, Steering
+from meco.core.capabilities import SavedState, Steering
 from meco.core.engine import Engine, Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, Rule
@@ -24,8 +24,6 @@ class RuleEngine(Engine):
     common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
     # attributes that the next ask builds on, which are the names in saved states; None: it cannot be saved now
     remembers: tuple[str, ...] | None = None
-    _transient: tuple[str, ...] = ()  # Replay.transient
-    replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
         """No population yet; one of fewer than `fewest` is refused."""
@@ -58,23 +56,12 @@ class RuleEngine(Engine):
         return self.task.progress(self.size * (self.generation + 1), self.generation)
 
     def capabilities(self) -> tuple[Any, ...]:
-        """Steering by its rule's controls, a state that can be saved, generations that can be replayed."""
+        """Steering by its rule's controls, and a state that can be saved."""
         offers: list[Any] = [
             Steering(self.rule.controls, ("population", "progress", *self.rule.knows), self._steer, self._knowledge)
         ]
         if self.remembers is not None:
             offers.append(SavedState(self))
-        if self.replayable and self.rule.ignores_progress:
-            offers.append(
-                Replay(
-                    engine=self,
-                    graph_key=self._graph_key,
-                    advance_counters=self._count_generation,
-                    batch_size=self.size,
-                    parts=lambda: (self,),
-                    transient=self._transient,
-                )
-            )
         return tuple(offers)
 
     def _steer(self, values: Mapping[str, Array]) -> None:
@@ -84,14 +71,6 @@ class RuleEngine(Engine):
     def _knowledge(self) -> Mapping[str, Any]:
         """The population, how far the runs are, and what the rule tells."""
         return {"population": self.population, "progress": self.progress(), **self.rule.known(self.state)}
-
-    def _graph_key(self) -> Hashable | None:
-        """One key for all generations: they are alike."""
-        return "generation"
-
-    def _count_generation(self) -> None:
-        """Count a generation that a device repeats."""
-        self.generation += 1
 
     def trace(self) -> dict[str, Array]:
         """What the rule traces."""

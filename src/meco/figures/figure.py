@@ -6,7 +6,6 @@ is installed, makes PNG, PDF and arrays of the light one.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Sequence
@@ -15,8 +14,6 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import ModuleType
-
-import numpy as np
 
 from meco.errors import InvalidInput, MissingExtra, load_extra
 from meco.figures import svg
@@ -91,11 +88,6 @@ class Figure:
         MissingExtra without CairoSVG.
         """
         return load_converter().svg2png(bytestring=self.to_svg().encode(), scale=scale)
-
-    def to_array(self) -> np.ndarray:
-        """The picture as RGB [height, width, 3] of uint8; MissingExtra without CairoSVG and Pillow."""
-        image = load_extra("PIL.Image", "plot", "a picture as an array")
-        return np.asarray(image.open(io.BytesIO(self.to_png(1.0))).convert("RGB"))
 
 
 def check_picture_suffix(path: str | os.PathLike[str]) -> str:

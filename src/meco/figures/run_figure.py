@@ -18,7 +18,6 @@ SIZE, WIDE_PANEL = (560, 300), (1000, 300)
 # names in the trace, and their labels
 CONTROL_LINES = (
     ("theta", "θ, violation that a step may leave"),
-    ("share", "share of the evolution strategy"),
     ("action", "action"),
     ("feasible_share", "feasible share"),
     ("failed_share", "share of failed calls"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,21 @@ def replace_file(path: Path, *, fsync: bool = False, shared: bool = False) -> It
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def open_output(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """A text file in UTF-8 for a user's output, complete or absent; links are followed, devices and pipes opened."""
+    target = Path(path).resolve()
+    complete = target.is_file() or not target.exists()
+    with replace_file(target) if complete else open(target, "wb") as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            with suppress(OSError, ValueError):
+                text.detach()
 
 
 def write_bytes(path: Path, content: bytes, *, fsync: bool = False) -> None:

@@ -25,16 +25,6 @@ def find_neighbours(path: Path) -> dict[Path, bytes]:
     return found
 
 
-def list_foreign_imports(path: Path) -> set[str]:
-    """Dotted names that a file and its neighbours import and that are not files beside it."""
-    beside = find_neighbours(path)
-    inside = (each.relative_to(path.parent) for each in beside if path.parent in each.parents)
-    tops = {each.parts[0].removesuffix(".py") for each in inside}
-    contents = (path.read_bytes(), *beside.values())
-    found = {name for content in contents for dots, name in _read_imports(content) if dots == 0}
-    return {name for name in found if name.partition(".")[0] not in tops}
-
-
 @lru_cache(maxsize=256)
 def _read_imports(content: bytes) -> tuple[tuple[int, str], ...]:
     """What a module imports anywhere, as dots before a name and the name; nothing where it is not Python."""

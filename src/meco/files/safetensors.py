@@ -19,6 +19,7 @@ from meco.files.regular_files import read_regular
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
 LARGEST_TENSORS_BYTES = 1 << 26
+MOST_DIMENSIONS = 32  # NumPy's arrays have at most 64
 TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 EXACT: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "BOOL": np.dtype("?"),
@@ -109,5 +110,9 @@ def _check_span(entry: Any, name: str, source: str, types: Mapping[str, Any]) ->
         raise DamagedFile(f"{source}: {name} must be of type {' or '.join(types)}; got {entry['dtype']!r}")
     if not counts(entry["shape"]) or not counts(entry["data_offsets"]) or len(entry["data_offsets"]) != 2:
         raise DamagedFile(f"{source} is damaged: shape and data_offsets of {name} must be sizes in bytes")
+    if len(entry["shape"]) > MOST_DIMENSIONS:
+        raise DamagedFile(
+            f"{source} is damaged: {name} has {len(entry['shape'])} dimensions, {MOST_DIMENSIONS} allowed"
+        )
     start, stop = entry["data_offsets"]
     return start, stop

@@ -1,4 +1,4 @@
-"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts for the policy of MeCO-TR.
+"""Learning to steer: episodes, rewards and the paper's Double DQN.
 
 Episodes need NumPy alone; learners need torch, the `train` extra.
 """
@@ -9,10 +9,10 @@ import importlib
 from typing import Any
 
 from meco.errors import load_extra
+from meco.gone import refuse_gone
 
 _HOMES = {
     "Episode": "paper.episode",
-    "TrustRegionEpisode": "tr.episode",
     "REWARDS": "paper.reward",
     "ReferenceObjective": "paper.reward",
     "reward_function": "paper.reward",
@@ -37,6 +37,7 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     """A name from its module, imported when it is first asked for."""
     if name not in _HOMES:
+        refuse_gone("name of meco.learn", name)
         raise AttributeError(f"module 'meco.learn' has no attribute {name!r}")
     if _HOMES[name] in _NEED_TORCH:
         load_extra("torch", "train", "training")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from meco.errors import InvalidInput, UnknownName, load_extra
+from meco.errors import InvalidInput, UnknownName
 
 
 @dataclass(frozen=True)
@@ -102,15 +102,6 @@ def check_names(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in known:
             raise UnknownName("training setting", name, known)
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that torch cannot use here, by making a tensor on it; an error where torch is not installed."""
-    torch = load_extra("torch", "train", "training")
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch built without a device asserts
-        raise InvalidInput(f"torch cannot use the device {device!r} here; train on 'cpu' or on one it lists") from error
 
 
 def _read_setting(name: str, default: Any, text: str) -> Any:

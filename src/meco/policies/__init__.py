@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from meco.gone import refuse_gone
+
 _HOMES = {
     "CONTROLS": "controls",
     "ControlSet": "controls",
@@ -13,10 +15,8 @@ _HOMES = {
     "DECODERS": "controls",
     "FEATURES": "features",
     "FeatureSet": "features",
-    "Choosing": "policy",
     "ConstantControls": "policy",
     "ConstantPolicy": "policy",
-    "Correcting": "policy",
     "EpsilonGreedy": "policy",
     "Greedy": "policy",
     "Masked": "policy",
@@ -37,6 +37,7 @@ def __getattr__(name: str) -> Any:
     """A name from its module, imported when it is first asked for."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    refuse_gone("name of meco.policies", name)
     raise AttributeError(f"module 'meco.policies' has no attribute {name!r}")
 
 

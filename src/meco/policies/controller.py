@@ -12,14 +12,7 @@ from functools import partial
 from typing import Any
 
 from meco.core.arrays import Array
-from meco.core.capabilities import (
-    Asynchronous,
-    Policed,
-    Replay,
-    SavedState,
-    Steering,
-    find_capability,
-)
+from meco.core.capabilities import Policed, SavedState, Steering, find_capability
 from meco.core.control import Control
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
@@ -70,15 +63,14 @@ class Controller:
 
 
 class Controlled(Engine):
-    """An engine steered by a policy: a decision after every generation, or `decisions` of them over the budget.
+    """An engine steered by a policy, which decides after every generation.
 
     features and controls are sets by name, the paper's unless given. chance gives the numbers
     [B, 2] of a decision; unless given they come from streams of the controller's own, so that
-    a policy which draws changes no number of the search. min_interval is the least number of
-    candidates between decisions that are spread over the budget.
+    a policy which draws changes no number of the search.
     """
 
-    remembers: tuple[str, ...] = ("engine", "controller", "told", "next_decision", "draw")  # names in saved states
+    remembers: tuple[str, ...] = ("engine", "controller", "draw")  # names in saved states
 
     def __init__(
         self,
@@ -86,59 +78,32 @@ class Controlled(Engine):
         policy: Policy,
         features: str = "population-10",
         controls: str = "epsilon",
-        decisions: int | None = None,
         chance: Callable[[], Array] | None = None,
-        min_interval: int = 1,
     ) -> None:
-        """decisions over the budget, None for one after every tell; chance draws for them, else a stream of its own."""
+        """Nothing is decided before the first tell; what does not fit is refused (check_fit)."""
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task = engine.task
-        self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
         self.draw = None if chance else self.task.rng.spawn(CONTROLLER_STREAM)
         self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
-        self.told = 0  # candidates so far
-        self.next_decision = 0.0  # by candidates
 
     def ask(self) -> Array:
         """What the engine asks."""
         return self.engine.ask()
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Tell the engine of candidates x [B, n, D], and have the policy decide if it is time."""
+        """Tell the engine of candidates x [B, n, D], and have the policy decide."""
         self.engine.tell(x, ev)
-        self.count_told(x.shape[1])
-
-    def count_told(self, points: int) -> None:
-        """Count so many candidates as told to the engine, and have the policy set its controls if it is time."""
-        self.told += points
-        if self.told >= self.next_decision:
-            self.next_decision = self.interval * (self.told // self.interval + 1) if self.interval else 0.0
-            self.controller.decide(self.chance())
+        self.controller.decide(self.chance())
 
     def capabilities(self) -> tuple[Any, ...]:
-        """What the engine offers, with the policy's part in it: decisions, its state, and who steers."""
+        """What the engine offers, with the policy's part in it: its state, and who steers."""
         offers: dict[type, Any] = {type(each): each for each in self.engine.capabilities()}
         offers[Steering] = self.controller.steering._replace(steer=self.controller.steer)
         if self.controller.policy is not None:
             offers[Policed] = Policed(self.controller.policy.metadata)
         if SavedState in offers:
             offers[SavedState] = SavedState(self)
-        if Replay in offers:
-            offers[Replay] = offers[Replay]._replace(after=self.count_told)
-        if Asynchronous in offers:
-            start = offers[Asynchronous].start
-            offers[Asynchronous] = Asynchronous(
-                lambda batch, tell, aside: start(batch, tell, partial(self._count_without_deciding, aside))
-            )
         return tuple(offers.values())
-
-    def _count_without_deciding(self, aside: Callable[[int], None], points: int) -> None:
-        """Count points that the engine was not told of, and hand them to aside(points).
-
-        They are no reason to decide.
-        """
-        self.told += points
-        aside(points)
 
     def trace(self) -> dict[str, Array]:
         return {**self.controller.trace(), **self.engine.trace()}

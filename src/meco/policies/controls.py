@@ -11,8 +11,6 @@ from meco.core.arrays import Array, Constants, namespace
 from meco.core.control import Control
 from meco.core.registry import Registry
 from meco.policies.paper.steered_rule import DECODERS, Decoder
-from meco.tr.controls import TR_CONTROLS
-from meco.tr.profiles import Profiles, complete_profiles
 
 
 @dataclass(frozen=True)
@@ -70,39 +68,9 @@ def make_relaxation_controls(name: str, decoder: Decoder) -> ControlSet:
 # the decoder behind each set of the paper's
 DECODER_OF_CONTROLS = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
 
-# how much of the violation a model step may leave, and the strategy's share of the points
-THETA_AND_SHARE = ControlSet.product(
-    "theta-and-share",
-    (Control("theta", 0.0, 1.0, 0.5), Control("share", 0.0, 1.0, 0.0)),
-    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
-    share=(0.05, 0.3, 0.6, 0.95),
-)
-
-# the same with the models alone among the alternatives
-THETA_BY_SHARE = ControlSet.product(
-    "theta-by-share",
-    THETA_AND_SHARE.controls,
-    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
-    share=(0.0, 0.2, 0.5, 0.8, 0.95),
-)
-
-
-def profile_controls(profiles: Profiles) -> ControlSet:
-    """All controls of TR, and a row of the grid for each profile."""
-    grid = tuple(tuple(values[control.name] for control in TR_CONTROLS) for values in profiles.values())
-    return ControlSet("tr-profiles", TR_CONTROLS, grid)
-
-
-TR_PROFILES = profile_controls(complete_profiles())  # policies of profiles bring a grid of their own
-
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",
-    {
-        **{name: make_relaxation_controls(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
-        THETA_AND_SHARE.name: THETA_AND_SHARE,
-        THETA_BY_SHARE.name: THETA_BY_SHARE,
-        TR_PROFILES.name: TR_PROFILES,
-    },
+    {name: make_relaxation_controls(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
 )
 
 

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from meco.core.arrays import Array, namespace
 from meco.core.registry import Registry
 from meco.core.rule import Population
@@ -19,13 +17,6 @@ from meco.policies.paper.state import (
     state_vector,
     summarize_population,
     valid_mask,
-)
-from meco.tr.features import TR_FEATURE_NAMES, TR_FEATURE_NEEDS, TrFeatureMemory, tr_features
-from meco.tr.profile_features import (
-    PROFILE_FEATURE_NAMES,
-    PROFILE_FEATURE_NEEDS,
-    ProfileFeatureMemory,
-    profile_features,
 )
 
 
@@ -107,33 +98,4 @@ def _has_reference_of_every_run(first: Reference) -> bool:
     return not bool(xp.any(xp.isnan(first.f_best)))
 
 
-class ModelSearch(FeatureSet):
-    """How a search by models and a strategy beside them is doing (tr/features.py)."""
-
-    name, version, bound = "model-search", 1, 1.0
-    names, needs = TR_FEATURE_NAMES, TR_FEATURE_NEEDS
-
-    @np.errstate(all="ignore")  # values beyond any range are bounded
-    def observe(
-        self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
-    ) -> tuple[Array, TrFeatureMemory]:
-        """The features [B, F] of a search by models, and what to remember; tr/features.py says which."""
-        return tr_features(known, memory)
-
-
-class ProfileSearchState(FeatureSet):
-    """What tells early which profile of controls a search by models wants (tr/profile_features.py)."""
-
-    name, version, bound = "tr-search", 1, 1.0
-    names, needs = PROFILE_FEATURE_NAMES, PROFILE_FEATURE_NEEDS
-
-    @np.errstate(all="ignore")  # values beyond any range are bounded
-    def observe(
-        self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
-    ) -> tuple[Array, ProfileFeatureMemory | None]:
-        return profile_features(known, memory)
-
-
-FEATURES: Registry[FeatureSet] = Registry(
-    "feature set", {each.name: each for each in (PopulationTen(), ModelSearch(), ProfileSearchState())}
-)
+FEATURES: Registry[FeatureSet] = Registry("feature set", {PopulationTen.name: PopulationTen()})

@@ -1,7 +1,7 @@
 """Policies: what to do in a state. Small values that turn features into controls.
 
 Most choose a row of the control set's grid and say which in act(); one that sets its controls outright
-overrides decide() instead. Nothing else is needed for a policy of a new kind; POLICY_KINDS lists those that have files.
+overrides decide() instead. Nothing else is needed for a policy of a new kind; Greedy is the one that has files.
 """
 
 from __future__ import annotations
@@ -12,32 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
-from meco.core.registry import Registry
+from meco.core.arrays import Array, Constants, namespace, to_numpy
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, TR_PROFILES, ControlSet, find_control_set_name, profile_controls
+from meco.policies.controls import CONTROLS, ControlSet, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack_networks
 
 __all__ = [
-    "POLICY_KINDS",
-    "Choosing",
     "ConstantControls",
     "ConstantPolicy",
-    "Correcting",
     "EpsilonGreedy",
     "Greedy",
     "Masked",
     "Policy",
-    "ProfileChoice",
-    "ProfileTree",
     "RandomPolicy",
     "Weights",
     "q_values",
     "stack_policies",
 ]
 
-TREE_DEPTH = 3  # of a policy that is a tree
 CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
 
 
@@ -70,8 +63,8 @@ class Policy:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkPolicy(Policy):
-    """A policy with a network. Stacked weights [B, ...] give each run its own."""
+class Greedy(Policy):
+    """The action of largest value of a network. Stacked weights [B, ...] give each run its own."""
 
     weights: Weights
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -85,91 +78,10 @@ class NetworkPolicy(Policy):
         """Action values of the network, linear or through a sigmoid: s [B, F] -> [B, A]; nan stays in its row."""
         return q_values(self._network.on(s), s, output)
 
-    @staticmethod
-    def width(controls: ControlSet) -> int:
-        """Outputs of a network for these controls."""
-        return len(controls.grid)
-
-
-class Greedy(NetworkPolicy):
-    """The action of largest value."""
-
     def act(self, s: Array, u: Array) -> Array:
         """The action of largest value, [B] integers, for features s [B, F]; the chance u is not used."""
         values = self.outputs(s)  # a sigmoid would not change the order
         return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
-
-
-class Correcting(NetworkPolicy):
-    """One output for each control: what to add to the value that the engine's own rule would set.
-
-    The last features are those values, in the order of the controls; an output of 0 leaves them.
-    """
-
-    @staticmethod
-    def width(controls: ControlSet) -> int:
-        return len(controls.controls)
-
-    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """The rule's own values, changed by at most the range of each control: [B] by name; u is not used."""
-        each = controls.controls
-        change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
-        return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
-
-
-class Choosing(NetworkPolicy):
-    """The combination of controls of largest value, or what the engine's own rule would set, the last output.
-
-    The last features are what the rule would set, in the order of the controls.
-    """
-
-    @staticmethod
-    def width(controls: ControlSet) -> int:
-        return len(controls.grid) + 1
-
-    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """The best combination, [B] by name, where its value is above that of the engine's own rule.
-
-        Else that rule's.
-        """
-        xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
-        own = s[:, -len(controls.controls) :]
-        better = xp.max(values[:, :size], axis=-1) > values[:, size]
-        chosen = controls.combination(xp.argmax(values[:, :size], axis=-1))
-        return {name: xp.where(better, chosen[name], own[:, k]) for k, name in enumerate(controls.names)}
-
-
-@dataclass(frozen=True, eq=False)
-class ProfileChoice(Greedy):
-    """The profile of largest worth, among those that came with the policy: "profiles" of its metadata."""
-
-    _profiles: ControlSet = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "_profiles", controls_of(self.metadata))
-
-    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        """The controls of that profile; the grid of controls is not used."""
-        return self._profiles.combination(self.act(s, u))
-
-
-class ProfileTree(ProfileChoice):
-    """A decision tree of depth three in the place of the network: seven questions, eight profiles.
-
-    Question j is whether s @ w1[:, j] + b1[j] > 0, the root first, then from left to right; leaf l has the values
-    w2[l] [A], and "no" goes left. The eighth column of w1 and b1 is not used.
-    """
-
-    def outputs(self, s: Array, output: str = "linear") -> Array:
-        """The values of the leaf that each run comes to: s [B, F] -> [B, A]."""
-        weights, xp = self._network.on(s), namespace(s)
-        yes = xp.astype((s[:, None, :] @ weights.w1)[:, 0, :] + weights.b1 > 0.0, xp.int64)  # [B, 8]
-        every = xp.arange(yes.shape[-1], device=s.device)[None, :]
-        node = 0 * yes[:, :1]
-        for _ in range(TREE_DEPTH):
-            node = 2 * node + 1 + xp.sum(yes * xp.astype(every == node, yes.dtype), axis=-1, keepdims=True)
-        return xp.take(weights.w2, node[:, 0] - (2**TREE_DEPTH - 1), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +130,7 @@ class ConstantPolicy(Policy):
 
 @dataclass(frozen=True)
 class ConstantControls(Policy):
-    """The same value for a control in every state: {"theta": 0.5, "share": 0}; what is not named keeps its default."""
+    """The same value for a control in every state: {"epsilon": 0.3}; what is not named keeps its default."""
 
     values: Mapping[str, float]
 
@@ -264,28 +176,9 @@ class Masked(Policy):
         return self.policy.act(s * self._seen.on(s)["seen"], u)
 
 
-POLICY_KINDS: Registry[type[NetworkPolicy]] = Registry(
-    "kind of policy",
-    {
-        "greedy": Greedy,
-        "correcting": Correcting,
-        "choosing": Choosing,
-        "profiles": ProfileChoice,
-        "profile-tree": ProfileTree,
-    },
-)
-
-
-def controls_of(metadata: Mapping[str, Any]) -> ControlSet:
-    """The controls that metadata names, with the policy's own profiles as their grid where it brings some."""
-    named = CONTROLS[metadata.get("controls", TR_PROFILES.name)]
-    return profile_controls(metadata["profiles"]) if named is TR_PROFILES and "profiles" in metadata else named
-
-
 def find_network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
     """The shape that a policy's features, controls and kind ask for; UnknownName for names that are not known."""
-    features, controls = FEATURES[metadata["features"]], controls_of(metadata)
-    return NetworkShape(len(features.names), hidden, POLICY_KINDS[metadata["kind"]].width(controls))
+    return NetworkShape.of(FEATURES[metadata["features"]], CONTROLS[metadata["controls"]], hidden)
 
 
 def draw_index(u: Array, count: int) -> Array:
@@ -299,7 +192,7 @@ def explore_at_rate(index: Array, u: Array, rate: Array | float, count: int) -> 
     return namespace(u).where(u[:, 0] < rate, draw_index(u[:, 1], count), index)
 
 
-def stack_policies(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
+def stack_policies(policies: Iterable[Greedy]) -> Greedy:
     """One network per run as a single policy, with the first one's metadata; one at least.
 
     Those of different features, controls or delta are refused.

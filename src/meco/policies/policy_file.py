@@ -16,43 +16,43 @@ import numpy as np
 import meco
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
+from meco.files.archive import is_archived, read_file
 from meco.files.atomic import write_bytes
-from meco.files.safetensors import pack_tensors, read_tensors
+from meco.files.safetensors import LARGEST_TENSORS_BYTES, pack_tensors, parse_tensors
+from meco.gone import VERSION, find_advice
 from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import POLICY_KINDS, NetworkPolicy, controls_of, find_network_shape
-from meco.tr.controls import TR_CONTROLS
+from meco.policies.policy import Greedy, find_network_shape
 
 SUFFIX = ".safetensors"
 METADATA_DIGEST = "record_digest"  # the entry that notices a change of the others
-PROFILES_WANTED = "values of all controls of TR, within their ranges, by name"
 DEFAULT_METADATA = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
 
 
-def read_policy(path: Path) -> NetworkPolicy:
-    """The policy in a file, with its metadata.
+def read_policy(path: Path) -> Greedy:
+    """The policy in a file, or in ARCHIVE.tar.xz/NAME, with its metadata.
 
     Raises DamagedFile for a damaged file, or one that was made for other features or controls, OSError without one. A
     file that did not change is read once.
     """
-    file = path.stat()
+    file = (path.parent if is_archived(path) else path).stat()
     found = _read_unchanged(path, file.st_size, file.st_mtime_ns)
     return replace(found, metadata=dict(found.metadata))
 
 
 @lru_cache(maxsize=16)
-def _read_unchanged(path: Path, size: int, changed_ns: int) -> NetworkPolicy:
+def _read_unchanged(path: Path, size: int, changed_ns: int) -> Greedy:
     """What read_policy gives, or DamagedFile; size and time of change make a changed file be read again."""
-    tensors, texts = read_tensors(path)
+    tensors, texts = parse_tensors(read_file(path, LARGEST_TENSORS_BYTES), str(path))
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), find_network_shape(metadata, count_hidden_units(tensors)))
     if metadata["digest"] != digest_weights(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
     if metadata.pop(METADATA_DIGEST, None) != digest_metadata(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
-    return POLICY_KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
+    return Greedy(weights, {"name": path.stem, **metadata})
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
@@ -66,9 +66,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
     written = {**DEFAULT_METADATA, **entries, "digest": digest_weights(numbers)}
     written.setdefault("controls", find_control_set_name(written.get("decoder", "geometric")))
-    if "profiles" in written and not are_profiles(written["profiles"]):
-        raise InvalidInput(f"cannot save {os.fspath(path)}: profiles must be {PROFILES_WANTED}")
-    features, controls = FEATURES[written["features"]], controls_of(written)
+    features, controls = FEATURES[written["features"]], CONTROLS[written["controls"]]
     written |= {
         "feature_version": features.version,
         "clip": features.bound,
@@ -139,9 +137,12 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
         """Refuse the file unless the entry is a known name."""
         expect(name, isinstance(metadata.get(name), str) and metadata[name] in known, f"one of {', '.join(known)}")
 
+    if told := find_advice("feature set", metadata.get("features")):
+        made_for = f"the features {metadata['features']!r}, which left in {VERSION}"
+        raise DamagedFile(f"{source} was made for {made_for}: {told}")
     expect_one_of("features", FEATURES)
     expect_one_of("controls", CONTROLS)
-    expect_one_of("kind", POLICY_KINDS)
+    expect_one_of("kind", (DEFAULT_METADATA["kind"],))
     expect_one_of("q_output", Q_OUTPUTS)
     _check_features_and_controls(metadata, source, expect)
     expect("digest", isinstance(metadata.get("digest"), str), "a text")
@@ -152,8 +153,7 @@ def _check_features_and_controls(
     metadata: dict[str, Any], source: str, expect: Callable[[str, bool, str], None]
 ) -> None:
     """DamagedFile unless features and controls mean here what they meant when the policy was made."""
-    expect("profiles", "profiles" not in metadata or are_profiles(metadata["profiles"]), PROFILES_WANTED)
-    features, controls = FEATURES[metadata["features"]], controls_of(metadata)
+    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
     version, delta = metadata.get("feature_version"), metadata.get("delta")
     if version != features.version:
         raise DamagedFile(
@@ -164,17 +164,3 @@ def _check_features_and_controls(
     expect("grid", metadata.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
     if controls.name in DECODER_OF_CONTROLS:
         expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")
-
-
-def are_profiles(given: Any) -> bool:
-    """Whether they are profiles by name, each with a value for every control of TR, within its range."""
-    known = {control.name: control for control in TR_CONTROLS}
-
-    def is_profile(values: Any) -> bool:
-        return (
-            isinstance(values, dict)
-            and values.keys() == known.keys()
-            and all(isinstance(v, (int, float)) and known[k].low <= v <= known[k].high for k, v in values.items())
-        )
-
-    return isinstance(given, dict) and bool(given) and all(map(is_profile, given.values()))

@@ -12,8 +12,8 @@ from meco.core.registry import Registry
 from meco.core.streams import UNTRAINED_STREAM
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file
-from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack_networks
-from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, stack_policies
+from meco.policies.network import draw_weights, stack_networks
+from meco.policies.policy import ConstantControls, Greedy, Policy, RandomPolicy, stack_policies
 from meco.policies.store import load_policy
 
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
@@ -32,36 +32,28 @@ def _make_own_policy(found: Any) -> Policy:
 OWN_POLICIES: Registry[Policy] = Registry("policy", {}, accept=_make_own_policy)  # of files, "mine.py:Name"
 
 
-def find_policy(
-    given: PolicyLike | Iterable[PolicyLike],
-    seeds: Sequence[int],
-    shape: NetworkShape = PAPER_SHAPE,
-    kind: type[NetworkPolicy] = Greedy,
-) -> Policy:
+def find_policy(given: PolicyLike | Iterable[PolicyLike], seeds: Sequence[int]) -> Policy:
     """The policy of the runs with these seeds.
 
     given is a name of policy_names(), a file, "mine.py:Name" for a class of one's own, "untrained", "random",
-    constants such as {"theta": 0.5, "share": 0}, a policy object, or one network for each run.
-    shape and kind are those of a network without training. Anything else, and a policy that is not there, is an error.
+    constants such as {"epsilon": 0.3}, a policy object, or one network for each run. Anything else, and a
+    policy that is not there, is an error.
     """
     if isinstance(given, Policy):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return _find_named(given, seeds, shape, kind)
+        return _find_named(given, seeds)
     if isinstance(given, Mapping):
         return make_constant_controls(given)
     if not isinstance(given, Iterable):
         raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
     each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
-    kinds = {type(p) for p in each}
-    if len(each) != len(seeds) or len(kinds) != 1 or not issubclass(kinds.pop(), NetworkPolicy):
-        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} networks of one kind; got {len(each)}")
+    if len(each) != len(seeds) or not all(isinstance(p, Greedy) for p in each):
+        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} networks; got {len(each)}")
     return stack_policies(each)  # type: ignore[arg-type]
 
 
-def _find_named(
-    given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
-) -> Policy:
+def _find_named(given: str | os.PathLike[str], seeds: Sequence[int]) -> Policy:
     """The policy "random" or "untrained", or one by name or file; MissingData or UnknownName where it is not there.
 
     A Python file is executed.
@@ -70,14 +62,12 @@ def _find_named(
         return RandomPolicy()
     if isinstance(given, str) and names_a_file(given):
         return OWN_POLICIES[given]
-    return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
+    return make_untrained(seeds) if given == "untrained" else load_policy(given)
 
 
-def make_untrained(
-    seeds: Iterable[int], shape: NetworkShape = PAPER_SHAPE, kind: type[NetworkPolicy] = Greedy
-) -> NetworkPolicy:
+def make_untrained(seeds: Iterable[int]) -> Greedy:
     """A network with random weights for each run, drawn from its seed; at least one seed."""
-    return kind(stack_networks(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM]), shape) for seed in seeds))
+    return Greedy(stack_networks(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM])) for seed in seeds))
 
 
 def make_constant_controls(given: Mapping[str, Any]) -> ConstantControls:
@@ -85,4 +75,6 @@ def make_constant_controls(given: Mapping[str, Any]) -> ConstantControls:
     try:
         return ConstantControls({str(name): float(value) for name, value in given.items()})
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"constant controls are numbers by name, such as {{'theta': 0.3}}; got {given!r}") from error
+        raise InvalidInput(
+            f"constant controls are numbers by name, such as {{'epsilon': 0.3}}; got {given!r}"
+        ) from error

@@ -1,7 +1,7 @@
 """Where policies are kept: those that came with the library, those of the experiments, and your own.
 
 The package carries what minimize() needs. The policies of the experiments, with the logs of their trainings,
-lie in results/policies of the repository; MECO_POLICIES names any other folder.
+are in results/archive of the repository, one file for each release; MECO_POLICIES names any other folder or archive.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import DamagedFile, MissingData, UnknownName
-from meco.files.regular_files import read_regular
+from meco.files.archive import TAR, find_archives, is_archived, read_file, read_members
 from meco.files.schema import LARGEST_JSON_BYTES
-from meco.policies.policy import NetworkPolicy
+from meco.policies.policy import Greedy
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 
 __all__ = [
@@ -33,21 +33,32 @@ TRAINING_ENTRIES = ("suite", "dim", "seed", "commit", "command", "log_digest")  
 
 
 def policy_folders() -> Iterator[Path]:
-    """The folders that are searched, in this order: the package, MECO_POLICIES, the repository.
+    """The folders and archives that are searched: the package, MECO_POLICIES, the repository's, newest release first.
 
-    One after the other: a run that finds its policy in the package asks for no further folder.
+    One after the other: a run that finds its policy in the package asks for no further one.
     """
     yield PACKAGE_FOLDER
     own = os.environ.get(POLICIES_VARIABLE)
-    if own and os.path.isdir(own):
+    if own and (os.path.isdir(own) or (own.endswith(TAR) and os.path.isfile(own))):
         yield Path(own)
-    if (REPOSITORY / "pyproject.toml").is_file() and (folder := REPOSITORY / "results" / "policies").is_dir():
-        yield folder
+    if (REPOSITORY / "pyproject.toml").is_file():
+        yield from find_archives(REPOSITORY / "results", f"policies{TAR}")
+
+
+def _list_files(place: Path) -> list[str]:
+    """The names of the files in a folder or an archive."""
+    return list(read_members(place)) if place.is_file() else [path.name for path in place.iterdir()]
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file, in a folder or as ARCHIVE.tar.xz/NAME."""
+    return path.name in read_members(path.parent) if is_archived(path) else os.path.isfile(path)
 
 
 def policy_names() -> list[str]:
     """Policies at hand by name: meco-10d, and in a checkout meco-loo50-C01, ..."""
-    return sorted({p.stem for folder in policy_folders() for p in folder.glob("*" + SUFFIX)}, key=_natural_sort_key)
+    names = {name for place in policy_folders() for name in _list_files(place)}
+    return sorted((n.removesuffix(SUFFIX) for n in names if n.endswith(SUFFIX)), key=_natural_sort_key)
 
 
 def _natural_sort_key(name: str) -> list[Any]:
@@ -59,11 +70,11 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
     """The file behind a name of policy_names() or a path; MissingData or UnknownName where there is none."""
     text = os.fspath(name_or_path)
     if not isinstance(name_or_path, str) or text.endswith(SUFFIX) or os.path.basename(text) != text:
-        if not os.path.isfile(text):
+        if not _is_file(Path(text)):
             raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows those that are installed")
         return Path(text)
     found = (folder / (text + SUFFIX) for folder in policy_folders())
-    path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so
+    path = next((p for p in found if _is_file(p)), None)  # False, not an error, where no file can be called so
     if path is None:
         raise _make_missing_policy_error(text)
     return path
@@ -76,12 +87,12 @@ def _make_missing_policy_error(name: str) -> Exception:
         return UnknownName("policy", name, known)
     return MissingData(
         f"policy {name!r} is not installed (these are: {', '.join(known[:4])}{', ...' if len(known) > 4 else ''}); "
-        f"those of the experiments are in results/policies of the repository, which {POLICIES_VARIABLE} may name; "
+        f"those of the experiments are in results/archive of the repository (set {POLICIES_VARIABLE} to that file); "
         "or train one with `meco train`, or give a file"
     )
 
 
-def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
+def load_policy(name_or_path: str | os.PathLike[str]) -> Greedy:
     """A policy with its metadata, by name or from a file.
 
     Raises DamagedFile for a damaged file, or one that was made for other features or controls, MissingData or
@@ -114,10 +125,8 @@ def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
         if training_entry(metadata, entry) is None
     ]
     log = next(
-        (p for folder in (path.parent, *policy_folders()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None
+        (p for place in (path.parent, *policy_folders()) if _is_file(p := place / (path.stem + LOG_SUFFIX))), None
     )
-    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != metadata.get(
-        "log_digest"
-    ):
+    if log is not None and hashlib.sha256(read_file(log, LARGEST_JSON_BYTES)).hexdigest() != metadata.get("log_digest"):
         wrong.append(f"{log} is not the log of the training that made {path.name}")
     return wrong

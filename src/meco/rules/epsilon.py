@@ -50,8 +50,6 @@ def initial_scale(ev: Evaluation, delta: float = DELTA) -> Array:
 class FeasibilityFirst(Rule):
     """Smaller violation wins, the objective breaks ties (Deb's rule on the total violation)."""
 
-    ignores_progress = True
-
     def values(self, ev: Evaluation, state: None) -> Key:
         return Key(ev.nu, ev.f)
 
@@ -67,7 +65,6 @@ class FixedEpsilon(Rule):
     share: float = 0.1
     per_constraint: bool = False
     level: float | None = None
-    ignores_progress = True
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         """The level for the whole run: [B], or [B, C] per constraint; 0 where all of the first population failed."""

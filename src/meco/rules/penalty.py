@@ -24,7 +24,6 @@ class StaticPenalty(Rule):
     """f + weight * nu with a fixed weight (paper, Setup: weight 1). Weight 0 ignores constraints."""
 
     weight: float = 1.0
-    ignores_progress = True
 
     def values(self, ev: Evaluation, state: None) -> Key:
         return penalty_key(ev, self.weight)
@@ -40,7 +39,6 @@ class BalancedPenalty(Rule):
     """
 
     formula: str = "range"
-    ignores_progress = True
 
     def __post_init__(self) -> None:
         """UnknownName for another formula than "range" and "apm"."""

@@ -44,7 +44,7 @@ class AsyncEngine(EngineSearch):
             asynchronous = find_capability(self.loop.engine, Asynchronous)
             assert asynchronous is not None
             batch = self.request.options.get("batch", 1)
-            self._proposals = asynchronous.start(batch, self.loop.tell, lambda points: None)
+            self._proposals = asynchronous.start(batch, self.loop.tell)
             self._first_count = len(self._proposals.waiting)
         return self._proposals
 

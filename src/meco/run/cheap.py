@@ -141,6 +141,13 @@ class Cheap(NamedTuple):
     inside: CheapSet
     x0: np.ndarray | None
 
+    @property
+    def equality_slack(self) -> np.ndarray:
+        """How far the equalities among their values may be off [q]."""
+        return np.broadcast_to(self.inside.slack, self.values.equal.shape)[
+            self.values.n_ineq : self.values.n_ineq + self.values.n_eq
+        ]
+
 
 def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], *, vectorized: bool = False) -> Request:
     """The request with its cheap constraints, the set of points that keep them, and x0 moved into it.
@@ -155,7 +162,7 @@ def add_cheap_constraints(request: Request, cheap: tuple[LimitedValues, ...], *,
         values,
         box,
         values.equal,
-        strictest_tolerance(request.tolerances.eq, "eq"),
+        None if request.tolerances.eq is None else strictest_tolerance(request.tolerances.eq, "eq"),
         request.variables.unordered,
         names=(*values.names, *(row.name for row in rows)),
         start=first,

@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -63,7 +64,8 @@ class Command:
             input_file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise CannotCall(f"cannot write to {place}: {error.strerror or error}; make room and resume") from error
-        filled = [a.replace("{input}", str(input_file)).replace("{output}", str(output_file)) for a in self.arguments]
+        paths = {"{input}": str(input_file), "{output}": str(output_file)}
+        filled = [re.sub(r"\{(input|output)\}", lambda mark: paths[mark[0]], each) for each in self.arguments]
         self._run_program(filled, place)
         try:
             answer = json.loads(read_regular(output_file, LARGEST_OUTPUT_BYTES))

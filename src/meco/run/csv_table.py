@@ -15,6 +15,8 @@ from meco.result import NoEvaluations
 if TYPE_CHECKING:
     from meco.result import Result
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # a text that begins with one is a formula to a spreadsheet
+
 
 def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
     """The table's columns [n] by name, calls in order; values of failed calls are nan.
@@ -47,10 +49,17 @@ def format_csv(result: Result) -> str:
     table = evaluation_columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
+    writer.writerow([csv_cell(name) for name in table])
     for row in zip(*(column.tolist() for column in table.values())):
-        writer.writerow([int(v) if isinstance(v, bool) else v if isinstance(v, str) else repr(v) for v in row])
+        writer.writerow([csv_cell(value) for value in row])
     return text.getvalue()
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as CSV: floats to the last bit, truth values as 0 and 1, texts that no spreadsheet takes for formulas."""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA_SIGNS) else value
+    return int(value) if isinstance(value, bool) else repr(value)
 
 
 def make_data_frame(result: Result) -> Any:

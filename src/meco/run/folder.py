@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import os
 import platform
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -121,7 +122,7 @@ class RunFolder:
             held = f"{path} holds a run already"
             raise InvalidInput(
                 f"{held}; Checkpoint(folder, resume=True) continues it, or name another folder"
-            ).on_command_line(f"{held}; `meco resume {path}` continues it, or name another folder")
+            ).on_command_line(f"{held}; `meco resume {shlex.quote(str(path))}` continues it, or name another folder")
         log = EventLog(path / FILE_NAME, size, fsync=checkpoint.fsync)
         try:
             if events:
@@ -203,7 +204,9 @@ def refuse_old(path: Path) -> None:
     """InvalidInput for a folder of meco 0.3, which cannot be resumed."""
     if (path / OLD_FILE).exists() and not (path / FILE_NAME).exists():
         said = f"{path} was made by meco 0.3 and cannot be resumed: start a new run in another folder with "
-        raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(f"{said}--evaluated {path}")
+        raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(
+            f"{said}--evaluated {shlex.quote(str(path))}"
+        )
 
 
 def check_begin(path: Path, events: Sequence[Event]) -> dict[str, Any]:
@@ -282,7 +285,9 @@ def check_same_inputs(path: Path, recorded: Mapping[str, Any], inputs: Mapping[s
                 "same function or another folder"
             )
         said = f"the run in {path} is of another problem or set-up: {said}; use the same inputs, another folder, or "
-        raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(f"{said}--evaluated {path}")
+        raise InvalidInput(f"{said}evaluated=<that folder>").on_command_line(
+            f"{said}--evaluated {shlex.quote(str(path))}"
+        )
 
 
 def _as_json(value: Any) -> Any:

@@ -191,6 +191,7 @@ class Generations(EngineSearch):
             f, g, h = self.answers.values([self.answers.align(self._answers[k]) for k in places])
             source: Any = self.loop.evaluator.source
             source.scouted = [(self._points[None, places[0] :], (f[None], g[None], h[None]))]
+        self.answers.fix_equalities(len(self._called))
         self.loop.evaluate_and_tell(self._unit)
         self.iterations += 1
         self._told = True

@@ -17,6 +17,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.partial_answers import evaluate_partial, has_gaps
 from meco.errors import InvalidInput
 from meco.run.answer import NO_VALUES, Answer, Fault
+from meco.run.equalities import EqualityDefaults
 
 GROWING_ANSWERS = 5  # usable answers until which a list of constraints may grow
 
@@ -74,9 +75,10 @@ class Entry(NamedTuple):
 class Answers:
     """The answers of a run by the number of their call."""
 
-    def __init__(self, expected: int | None = None) -> None:
+    def __init__(self, expected: int | None = None, equalities: EqualityDefaults | None = None) -> None:
         """None yet; expected is the number of constraints where the user named them."""
         self.expected, self.declared = expected, False
+        self.equalities = equalities or EqualityDefaults()  # tolerances of those without one of their own
         self.layout: Layout | None = None
         self.entries: dict[int, Entry] = {}  # in the order in which they came
         self.calls = 0  # numbers given out
@@ -110,7 +112,22 @@ class Answers:
         if changed:
             self._rearrange()
         self._keep(Entry(number, attempt, x, self.align(answer)))
+        if answer.good:
+            self.equalities.note_arrival(number)
+        if self.equalities.by_arrival:
+            self.fix_equalities()
         return changed
+
+    def fix_equalities(self, calls: int = 1) -> bool:
+        """Fix the default tolerances of equalities once the first design is answered: whether that was done now.
+
+        calls is the size of the generation that was answered last.
+        """
+        return self.equalities.fix(self.entries, self.counts[1], calls)
+
+    def default_equality_tolerances(self) -> np.ndarray:
+        """Tolerances [q] of equalities without one of their own; estimates before they are fixed."""
+        return self.equalities.estimate(self.entries.values(), self.counts[1])
 
     def align(self, answer: Answer) -> Answer:
         """The answer with its constraints in the order of the layout, nan for those that it left out."""
@@ -230,6 +247,7 @@ class Answers:
                 assert h is not None
                 old = old._replace(g=g, h=h, g_names=g_names, h_names=h_names, se=NO_VALUES)
             self._keep(entry._replace(answer=self.align(old)))
+        self.equalities.begin_again(self.entries, self.counts[1])
 
     def _keep(self, entry: Entry) -> None:
         """Keep an entry, count its fault, and remember standard errors that it told."""

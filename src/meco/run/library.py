@@ -22,7 +22,7 @@ class Caller(Protocol):
     budget: int
 
     def evaluate(self, points: np.ndarray) -> list[int]:
-        """Call points [n, D], and tell the search of their answers and of those under way: the numbers of their asks."""
+        """Call points [n, D], and wait for them and for those under way: the numbers of their asks."""
         ...
 
     def after_iteration(self) -> bool:
@@ -82,6 +82,7 @@ class LibrarySearch(EngineSearch):
     def _look_up(self, x: np.ndarray) -> Values:
         """Values of points x [n, D]. Calls random points until one gives a usable answer, if none did before."""
         found = self._find_answers(x)
+        self.answers.fix_equalities(len(x))
         source: Any = self.loop.evaluator.source
         scouted = []
         while not self._constraints_known and (left := self._calls_left()) > 0:

@@ -7,6 +7,7 @@ One JSON array a line, after the CRC-32 of its text:
     ["tell", number, seconds, fault, reason, f, g, h, names, se, where]
     ["known", x, f, g, h]                                        a point that another search evaluated
     ["budget", calls]                                            the budget was raised
+    ["tolerances", eq]                                           of equalities without one of their own, fixed here
     ["state", number, {..}]                                      for readers alone
     ["end", reason]                                              a process ended the run here
 
@@ -104,7 +105,7 @@ class EventLog:
     """Appends events to a file; a write that fails leaves whole lines alone."""
 
     def __init__(self, path: Path, size: int, *, fsync: bool = False) -> None:
-        """Open the file, cut to its first `size` bytes, the whole lines; fsync waits for the disk after every answer."""
+        """Open the file, cut to its first `size` bytes; fsync waits for the disk after every answer."""
         self.path, self.fsync, self._size = path, fsync, size
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(path, flags, 0o666)

@@ -26,6 +26,7 @@ CERTAIN_ERRORS = ("NameError", "UnboundLocalError", "ImportError", "ModuleNotFou
 LIKELY_ERRORS = ("KeyError", "IndexError", "TypeError", "AttributeError")
 START_HINT = "if these designs fail and others do not, begin at one that works: x0="
 MISTAKE_HINT = "correct it"
+WORKER_HINT = "see that fun runs in a worker process: workers=1 calls it in this one"
 COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
 RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
 DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
@@ -103,14 +104,15 @@ class FirstCalls:
         if answer.fault is Fault.RAISED:
             _end_run(f"the first {count} calls of fun all raised {_describe_reason(answer)}", answer, START_HINT)
         if answer.fault is Fault.WORKER_LOST:
-            _end_run(f"the first {count} calls were lost: {_describe_reason(answer)}", answer, START_HINT)
+            _end_run(f"the first {count} calls of fun all failed: {_describe_reason(first)}", first, WORKER_HINT)
 
     def _hint_at_names(self, answer: Answer) -> str:
         """What x is where variables have names and an error looks as if that was forgotten; "" elsewhere."""
         if not self.names or not (answer.reason.startswith("KeyError") or "dict" in answer.reason):
             return ""
         keys = ", ".join(f'"{name}"' for name in self.names[:5]) + ", ..." * (len(self.names) > 5)
-        return f'your bounds are named, so fun receives a dict with the keys {keys}: use x["{self.names[0]}"], not x[0]'
+        use = "" if answer.reason.startswith("KeyError: '") else f': use x["{self.names[0]}"], not x[0]'
+        return f"your bounds are named, so fun receives a dict with the keys {keys}{use}"
 
 
 def _alike(answer: Answer, first: Answer) -> bool:

@@ -51,6 +51,9 @@ def read_recorded(folder: str | os.PathLike[str]) -> Recorded:
     begin, events = found
     answers = make_recorded_answers(begin["inputs"])
     seconds = {}
+    for event in events:
+        if event[0] == "tolerances":
+            answers.equalities.fixed = np.array(event[1], dtype=np.float64)
     for number, attempt, x, answer, spent in answered_calls(events):
         answers.enter(number, attempt, np.array(x, dtype=np.float64), answer)
         seconds[number] = spent

@@ -17,7 +17,7 @@ from meco.core.rule import order
 from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange, measure_range
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
-from meco.options import Method, Noise, Tolerances, Workers, read_noise
+from meco.options import EQ_TOL, Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
 from meco.run.given_points import read_prior_evaluations, read_start
 from meco.run.layout import Answers, PriorEvaluations
@@ -89,11 +89,12 @@ class Request:
 
     @cached_property
     def range(self) -> SearchRange | None:
-        """How far the search may go where a bound is infinite; None: every bound is finite."""
+        """How far the search may go where a bound is infinite, around x0 as given; None: every bound is finite."""
         if not any(variable.infinite for variable in self.variables.each):
             return None
-        assert self.centre is not None, "make_request() refuses infinite bounds without a point to begin at"
-        return measure_range(self.variables.lower, self.variables.upper, self.centre)
+        centre = self.centre if self.cheap is None or self.cheap.x0 is None else self.cheap.x0[0]
+        assert centre is not None, "make_request() refuses infinite bounds without a point to begin at"
+        return measure_range(self.variables.lower, self.variables.upper, centre)
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -106,15 +107,29 @@ class Request:
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
-    def resolve_tolerances(self, answers: Answers) -> tuple[Any, Any]:
+    def resolve_tolerances(self, answers: Answers, *, strict: bool = False) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the answers tell.
 
-        InvalidInput where they do not fit.
+        With strict, defaults of equalities that are not fixed yet are 0. InvalidInput where they do not fit.
         """
         ineq, eq = self.tolerances.ineq, self.tolerances.eq
-        if isinstance(ineq, (int, float)) and isinstance(eq, (int, float)):  # no name matters, of however many
+        numbers = isinstance(ineq, (int, float))  # then no name matters, of however many
+        if numbers and isinstance(eq, (int, float)):
             return ineq, eq
-        return resolve_tolerances_by_name(ineq, eq, answers.constraint_names(self.constraint_names), answers.counts[0])
+        default = self._default_equality_tolerances(answers, strict=strict)
+        if numbers and eq is None:
+            return ineq, EQ_TOL if (default == EQ_TOL).all() else default
+        names = answers.constraint_names(self.constraint_names)
+        return resolve_tolerances_by_name(ineq, eq, names, answers.counts[0], default)
+
+    def _default_equality_tolerances(self, answers: Answers, *, strict: bool) -> np.ndarray:
+        """Tolerances [q] of equalities without one of their own; cheap ones have that of the points called."""
+        found = answers.default_equality_tolerances()
+        if strict and answers.equalities.fixed is None:
+            found = np.zeros_like(found)
+        if self.cheap is not None and (count := self.cheap.values.n_eq) and found.size >= count:
+            found = np.concatenate([found[: found.size - count], self.cheap.equality_slack])
+        return found
 
     def resolve_noise(self, answers: Answers) -> np.ndarray | None:
         """Standard deviations of one call of f and of each constraint [1 + C], or None where nothing is known of them.

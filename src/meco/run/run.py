@@ -78,7 +78,7 @@ class Run:
         self.seconds = 0.0  # of all calls
         self.mistakes = FirstCalls(request.dim, vectorized=vectorized, names=request.variables.names)
         self._asks = 0  # of the present search
-        self._names_checked = self._mismatch_told = False
+        self._names_checked = self._mismatch_told = self._tolerances_logged = False
         self._difference: float | None = None  # what the next ask is told of other searches
 
     # -- events ------------------------------------------------------------------------------------------
@@ -114,6 +114,9 @@ class Run:
         for number, answer, seconds in found:
             self._see_answer(number, answer, seconds)
             self._note_failure(number)
+        if self.answers.equalities.fixed is not None and not self._tolerances_logged:
+            self._tolerances_logged = True
+            self.log.add(["tolerances", self.answers.equalities.fixed.tolist()])
 
     def know(self, x: np.ndarray, answers: Sequence[Answer]) -> None:
         """Log points [n, D] that other searches evaluated, for the search to learn from."""
@@ -251,6 +254,8 @@ class Run:
             self.search.know(np.array(x, float), answer)
         elif kind == "budget":
             self._see_budget(content[0])
+        elif kind == "tolerances":
+            self._tolerances_logged = True
 
     def _keep(self, kind: str, content: list[Any]) -> None:
         """Keep an answer of a recorded event, and tell no search."""
@@ -276,6 +281,7 @@ class Driver:
         self.waiting: list[int] = []  # recorded calls without an answer, which are made again
         self._watched = 0  # answers that the stop conditions have seen
         self._strictly_feasible = False  # whether one of them had every g <= 0
+        self._judged_by: np.ndarray | None = None  # default tolerances of equalities
         self._iterations = 0
         self._best = float("inf")
         self._next_state = time.monotonic() + STATE_SECONDS
@@ -433,7 +439,9 @@ class Driver:
         """
         if not self.stopping.watches_answers:
             return
-        entries = self.run.answers.entries
+        entries, fixed = self.run.answers.entries, self.run.answers.equalities.fixed
+        if fixed is not self._judged_by:  # only h = 0 counted until now
+            self._judged_by, self._watched, self._strictly_feasible = fixed, 0, False
         order = list(entries) if self.run.asynchronous else range(self.run.answers.calls)
         while self._watched < len(order) and order[self._watched] in entries:
             entry = entries[order[self._watched]]
@@ -443,7 +451,7 @@ class Driver:
 
     def _is_feasible(self, entry: Entry) -> bool:
         """Whether an answer is feasible; once one has every g <= 0, only such answers are."""
-        ineq, eq = self.run.request.resolve_tolerances(self.run.answers)
+        ineq, eq = self.run.request.resolve_tolerances(self.run.answers, strict=True)
         kept = entry.good and bool((np.abs(entry.answer.h) <= eq).all())
         strictly = kept and bool((entry.answer.g <= 0.0).all())
         self._strictly_feasible = self._strictly_feasible or strictly

@@ -14,23 +14,30 @@ from meco.run.layout import Answers
 DEFAULT_TOLERANCES = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
 
-def resolve_tolerances_by_name(ineq: Any, eq: Any, names: Sequence[str], n_ineq: int) -> tuple[Any, Any]:
+def resolve_tolerances_by_name(
+    ineq: Any, eq: Any, names: Sequence[str], n_ineq: int, default_eq: np.ndarray
+) -> tuple[Any, Any]:
     """Tolerances of inequalities and equalities, of constraints of these names, inequalities first.
 
     One dict for both names constraints of either kind; one for a kind names those of its kind alone.
-    UnknownConstraint for others.
+    UnknownConstraint for others. default_eq [q] are those of equalities without one.
     """
+    if eq is None:
+        eq = EQ_TOL if (default_eq == EQ_TOL).all() else default_eq.tolist()
     both = isinstance(ineq, dict) and ineq == eq
     parts = (ineq, names[:n_ineq], "ineq"), (eq, names[n_ineq:], "eq")
     if both and names:
         check_constraint_names(ineq, names, "by name")
         parts = tuple(({k: v for k, v in t.items() if k in own}, own, kind) for t, own, kind in parts)  # type: ignore[assignment]
-    one, other = (resolve_tolerance(*part) for part in parts)
+    defaults = np.full(len(parts[0][1]), INEQ_TOL), default_eq
+    one, other = (resolve_tolerance(*part, default) for part, default in zip(parts, defaults))
     return one, other
 
 
-def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
+def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str, default: np.ndarray) -> float | np.ndarray:
     """The tolerance of each constraint of these names, [p], or the number that holds for all of them.
+
+    default [p] are those of constraints that a dict does not name.
 
     InvalidInput where their number differs, UnknownConstraint for a name that is none.
     """
@@ -46,15 +53,14 @@ def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str) -> flo
             )
         return np.array(tolerance)
     check_constraint_names(tolerance, names, keyword)
-    return np.array([tolerance.get(name, DEFAULT_TOLERANCES[keyword]) for name in names])
+    return np.array([tolerance.get(name, own) for name, own in zip(names, default.tolist())])
 
 
 def resolve_recorded_tolerances(inputs: Mapping[str, Any], answers: Answers) -> tuple[Any, Any]:
     """The tolerances of a run folder's inputs, for the constraints that the answers tell."""
     given = inputs["tolerances"]
-    return resolve_tolerances_by_name(
-        given["ineq"], given["eq"], answers.constraint_names(given["names"]), answers.counts[0]
-    )
+    names, default = answers.constraint_names(given["names"]), answers.default_equality_tolerances()
+    return resolve_tolerances_by_name(given["ineq"], given["eq"], names, answers.counts[0], default)
 
 
 def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:
@@ -85,6 +91,8 @@ class UnknownConstraint(UnknownName, InvalidInput):
 
 def strictest_tolerance(tolerance: Any, keyword: str) -> float:
     """The smallest tolerance, for methods that know only one; the default's where some constraint may have that."""
+    if tolerance is None:
+        return DEFAULT_TOLERANCES[keyword]
     if isinstance(tolerance, (int, float)):
         return tolerance
     values = tolerance if isinstance(tolerance, list) else [*tolerance.values(), DEFAULT_TOLERANCES[keyword]]

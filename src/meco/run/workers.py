@@ -274,8 +274,8 @@ def _describe(error: BaseException) -> str:
 def _cannot_send(owner: str, error: Exception) -> InvalidInput:
     """The error of a function that cannot be sent to other processes."""
     return InvalidInput(
-        f"fun cannot be sent to the workers of {owner} ({type(error).__name__}: {error}); define it at the top level "
-        "of a module, or pass workers=N or a ThreadPoolExecutor"
+        f"fun cannot be sent to the workers of {owner} ({str(error)[:200]}); define it at the top level of a module "
+        "without open files or locks, or pass workers=N or a ThreadPoolExecutor"
     )
 
 
@@ -445,7 +445,7 @@ class Processes:
             try:
                 worker = self.idle.pop() if self.idle else Worker(self.call)
             except OSError as error:
-                raise StopRun("workers", f"no worker process can be started: {_describe(error)}") from error
+                raise StopRun("workers", f"no worker process could be started ({error.strerror or error})") from error
             try:
                 worker.send(number, points, self.timeout)
                 self.busy.append(worker)

@@ -8,9 +8,8 @@ import numpy as np
 
 from meco.core.arrays import Array, all_columns, bounded, largest, least, maybe_any, namespace
 from meco.core.evaluation import Evaluation
-from meco.device.kernels import MOST_VARIABLES, has_kernels
 
-ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
+ARCHIVE_BLOCK = 128  # rows that are made at a time, at least
 X, Y, FAILED, RESTART, NUMBER = range(5)  # positions in PointArchive._arrays; saved searches hold them
 SAME_POINT = 1e-6  # of the cube, within which a point was evaluated before
 SAME_POINT_RADII = 0.05  # of a region, along every variable, within which a point is as good as evaluated
@@ -42,7 +41,7 @@ class PointArchive:
     """Points x [B, n, D] in the unit cube, their values, the restart [B, n] that each belongs to, and its number.
 
     Runs in lockstep have equally many. Once all rows are filled, the newest point replaces the one farthest from
-    the centre. On a device n counts rows: those not filled yet hold failed points infinitely far away.
+    the centre.
     """
 
     remembers = ("count", "_arrays")
@@ -51,19 +50,13 @@ class PointArchive:
     def __init__(self, x: Array, ev: Evaluation, restart_index: Array, capacity: int) -> None:
         """Keep the first points x [B, n, D] of restarts [B], and at most `capacity` points later.
 
-        Their values are in ev [B, n]. In NumPy all rows are made now, on a device only as they are needed, see
-        reserve().
+        Their values are in ev [B, n]. All rows are made now.
         """
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
-        self.on_host = isinstance(x, np.ndarray)
         self.partial = False  # whether some values are known of a point, and others not
-        self.intact = ev.intact  # whether every point is known not to have failed
         self._arrays = [*_point_columns(x, ev, restart_index), _number_points(restart_index, x.shape[1], 0)]
-        self._next = namespace(x).full(
-            (1, 1), self.count, dtype=restart_index.dtype, device=x.device
-        )  # next row to fill
-        self.reserve(capacity if self.on_host else 0)
+        self.reserve(capacity)
 
     def reserve(self, count: int) -> None:
         """Make empty rows, so that count more points fit, as far as the capacity allows; filled rows stay."""
@@ -81,23 +74,15 @@ class PointArchive:
         count = x.shape[1]
         first = largest(self._arrays[NUMBER]) + 1
         new = (*_point_columns(x, ev, restart_index), _number_points(restart_index, count, first))
-        self.intact = self.intact and ev.intact
         self.reserve(count)
         if not self.has_room(count):
             self._put_rows(
                 new, self.farthest_rows(centre, count)
             )  # rows that are not filled yet are infinitely far away
-        elif self.on_host:
+        else:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
             self.partial = self.partial or ev.partial is not None
-        else:
-            self._fill_rows(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
-            self._next = self._next + count
-        self.advance_count(count)
-
-    def advance_count(self, count: int) -> None:
-        """Count points that were added, by add() or by a device that repeats it; up to the capacity."""
         self.count = min(self.count + count, self.capacity)
 
     def has_room(self, count: int) -> bool:
@@ -110,19 +95,8 @@ class PointArchive:
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
 
     def replace_values(self, y: Array) -> None:
-        """Put other values y [B, n, 1 + p + q] in the place of those of all points; NumPy alone."""
+        """Put other values y [B, n, 1 + p + q] in the place of those of all points."""
         self._arrays[Y][:, : self.count] = y
-
-    def _fill_rows(self, new: tuple[Any, ...], row: Array) -> None:
-        """Put new points, [B, k, ...] of each array, into empty rows [1, k], the same of all runs.
-
-        torch writes them where the archive lies, as NumPy does: all else of it is left alone.
-        """
-        if not hasattr(row, "index_copy_"):
-            self._put_rows(new, row)
-            return
-        for kept, part in zip(self._arrays, new):
-            kept.index_copy_(1, row[0], part)
 
     def _put_rows(self, new: tuple[Any, ...], row: Array) -> None:
         """Put new points, [B, k, ...] of each array, into rows [B or 1, k]; the arrays are replaced, not written to."""
@@ -145,7 +119,7 @@ class PointArchive:
     @_arrays.setter
     def _arrays(self, parts: list[Array]) -> None:
         self._parts = parts
-        self.partial = self.on_host and bool(np.isnan(parts[Y]).any())
+        self.partial = bool(np.isnan(parts[Y]).any())
 
     @property
     def y(self) -> Array:
@@ -174,14 +148,13 @@ class PointArchive:
         return self._rows_in_use(RESTART)
 
     def _rows_in_use(self, part: int) -> Array:
-        """The filled rows of one of the arrays; on a device all rows."""
-        kept = self._arrays[part]
-        return kept[:, : self.count, ...] if self.on_host else kept
+        """The filled rows of one of the arrays."""
+        return self._arrays[part][:, : self.count, ...]
 
     @property
     def some_failed(self) -> bool:
-        """Whether any point may have failed: exact in NumPy; on a device what the evaluations are known to be."""
-        return maybe_any(self.failed) if self.on_host else not self.intact
+        """Whether any point has failed."""
+        return maybe_any(self.failed)
 
     def failed_rate(self) -> Array:
         """(failed + 1/2) / (points + 1) of each run [B]: never 0 or 1; rows that are not filled do not count."""
@@ -231,10 +204,6 @@ def distances_to_nearest(archive: PointArchive, x: Array, reach: Array) -> Array
     In units of reach [B, D], which is above 0.
     """
     xp = namespace(x)
-    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:
-        from meco.device.archive_kernel import distances_in_one_kernel  # needs Triton
-
-        return distances_in_one_kernel(archive.x, x, reach)
     each = [xp.abs(archive.x - x[:, k, None, :]) / reach[:, None, :] for k in range(x.shape[1])]
     return xp.concat([least(largest(apart, keepdims=False)) for apart in each], axis=1)
 
@@ -244,9 +213,6 @@ def is_stale(archive: PointArchive, x: Array, reach: Array, idle: Array, exact: 
 
     idle and exact [B] say which are asked about. Near is within SAME_POINT_RADII of reach [B, D].
     """
-    if has_kernels(x) and x.shape[-1] <= MOST_VARIABLES:  # points are read once; a difference above 0 stays above it
-        apart = distances_to_nearest(archive, x[:, None, :], reach)[:, 0]
-        return (idle & (apart < SAME_POINT_RADII)) | (exact & (apart == 0.0))
     if maybe_any(idle):
         idle = idle & is_near_evaluated(archive, x, reach)
     return idle | (exact & is_evaluated(archive, x))
@@ -264,9 +230,6 @@ def is_repeated(archive: PointArchive, x: Array) -> Array:
 
 def is_evaluated(archive: PointArchive, x: Array) -> Array:
     """Whether points x [B, D] were evaluated, to the last bit, whether they failed or not: [B]."""
-    if not isinstance(x, np.ndarray):
-        xp = namespace(x)
-        return xp.any(xp.all(archive.x == x[:, None, :], axis=-1), axis=-1)
     run, row = (archive.x[..., 0] == x[:, :1]).nonzero()  # few points have the very same first variable
     found = np.zeros(len(x), dtype=bool)
     if run.size:

@@ -1,7 +1,7 @@
-"""One proposal at a time for workers that are never waited for: the TR family while answers are outstanding.
+"""One proposal at a time for workers that are never waited for: TR while answers are outstanding.
 
 An iteration of the engine has a step that is judged when its answer comes, and further points that are not: other
-steps of the same models, points they know least about, offspring. Here the step is given out first. Whoever asks
+steps of the same models, points they know least about. Here the step is given out first. Whoever asks
 before it is answered gets a further point, of models that have been fitted to all answers so far, and none that lies
 where one is outstanding, unless a lattice has no other point. With the answer of the step the iteration ends, and the
 next one to ask gets the next step.
@@ -48,23 +48,16 @@ class Ticket:
 class AsyncProposals:
     """Asks an engine of this family one point at a time; batch is how many are out.
 
-    tell is the loop's. aside is told of points that the engine is not told of, but remembers. It reads and sets the
-    engine's `asked`, and puts back state.region and state.r2 after proposals that are not to count.
+    tell is the loop's. It reads and sets the engine's `asked`, and puts back state.region and state.r2 after proposals
+    that are not to count.
     """
 
-    def __init__(
-        self,
-        engine: TrustRegion,
-        batch: int,
-        tell: Callable[[Array, Any], None],
-        aside: Callable[[int], None] = lambda points: None,
-    ) -> None:
+    def __init__(self, engine: TrustRegion, batch: int, tell: Callable[[Array, Any], None]) -> None:
         """Asks the engine for its first points, unless it has been told of them already.
 
-        batch, at least 2, is how many points may be out. tell(x, ev) tells loop and engine; aside(points) counts points
-        that only the archive learns.
+        batch, at least 2, is how many points may be out. tell(x, ev) tells loop and engine.
         """
-        self.engine, self.batch, self._tell, self._aside = engine, max(2, int(batch)), tell, aside
+        self.engine, self.batch, self._tell = engine, max(2, int(batch)), tell
         self.waiting = [] if self.begun else [Ticket(x) for x in engine.ask()[0]]  # first points to be given out
         self.out: list[Ticket] = []
         self.stock: list[Ticket] = []  # further points of the last iteration
@@ -115,7 +108,7 @@ class AsyncProposals:
     def answer(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
         """Take the answer to a ticket, x [1, 1, D] and its evaluation, once the engine has begun; withdraws the ticket.
 
-        A step and offspring are told to the engine, anything else goes to the archive alone. A step that is still out
+        A step is told to the engine, anything else goes to the archive alone. A step that is still out
         after PATIENCE_BATCHES batches of other answers is waited for no longer.
         """
         self.withdraw(ticket)
@@ -123,14 +116,13 @@ class AsyncProposals:
         if self.step is not None and ticket is not self.step and self.since > PATIENCE_BATCHES * self.batch:
             self.step.is_step, self.step.late = False, True  # it counts as any other point when it comes
             self.step, self.stock = None, []
-        if ticket.source == PointSource.OFFSPRING or ticket.is_step:
+        if ticket.is_step:
             self._put_back_asked(ticket, self.engine.state.reduce(ev))
             self._tell(x, ev)
             if ticket.is_step:
                 self.step, self.stock, self.beside = None, [], []
             return
         self._add_to_archive(ticket, x, ev)
-        self._aside(1)
         self.beside.append(self.engine.state.reduce(ev))
 
     def _add_to_archive(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
@@ -166,16 +158,14 @@ class AsyncProposals:
         self.engine.asked = asked._replace(expectation=made)
 
     def _propose_step(self) -> Ticket:
-        """The step of a new iteration, which is then the one that is out, or offspring in its place.
+        """The step of a new iteration, which is then the one that is out.
 
         Where that very point is out already, its answer is judged instead, and a further point is given.
         """
         ticket = self._propose_iteration(1)[0]
-        if ticket.source == PointSource.OFFSPRING:
-            return ticket
         same = self._find_outstanding(ticket.x)
         for _ in range(MAX_POINTS_TRIED):
-            if same is None or not (same.late or same.source == PointSource.OFFSPRING):
+            if same is None or not same.late:
                 break
             ticket.x = self._shorten(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
             same = self._find_outstanding(ticket.x)

@@ -168,7 +168,7 @@ class CategoryMoves:
 
         controls are [1] each, eta [1, F] is the roughness of each function. Sets fit_here, which the exchanges of this
         iteration are made of. Where all points since the restart failed, the centre is the middle, but for its
-        categories; models that are not finite become 0.
+        categories; models that are not finite become 0. Without any point to fit the span is 0 and nothing is unmet.
         """
         if archive.partial:
             chosen, blind = choose_centre(archive, region)
@@ -191,8 +191,10 @@ class CategoryMoves:
             models = Quadratic.zero(models.gradient.shape, centre)
         own, own_spread = self._fit_own_combination(archive, region, centre, value, controls, eta, width)
         y = archive.y[0][few]
-        span = np.max(np.abs(y - value), axis=0, keepdims=True)
-        unmet = violated_at_all_points(y[None, :, 1:], archive.n_ineq, region.weights.tolerance)
+        span = np.max(np.abs(y - value), axis=0, initial=0.0, keepdims=True)
+        unmet = np.zeros(value[:, 1:].shape, dtype=bool)
+        if len(few):
+            unmet = violated_at_all_points(y[None, :, 1:], archive.n_ineq, region.weights.tolerance)
         local = LocalFit(value, own, own_spread, np.array([farthest]), span, unmet, blind, None)
         return region._replace(centre=centre, models=models), local
 
@@ -237,7 +239,7 @@ class CategoryMoves:
         w = inverse @ y
         if archive.partial:
             w = _solve_gaps(w, y, k, archive.missing[0][few])
-        amplitude = np.sqrt(np.maximum(np.mean(y * w, axis=0), 0.0))
+        amplitude = np.sqrt(np.maximum(np.sum(y * w, axis=0) / max(len(y), 1), 0.0))
         return blank._replace(w=w, inverse=inverse, amplitude=amplitude)
 
     def quadratic_at(self, fit: CategoryFit, places: np.ndarray) -> Quadratic:

@@ -214,12 +214,15 @@ class CheapStep:
         return point
 
     def _neighbours(self, centre: np.ndarray) -> np.ndarray:
-        """The centre [D] with one integer moved by one, or two, up to MOST_PAIRS of them: [n, D], each once."""
+        """The centre [D] with one integer moved by one, or two, up to MOST_PAIRS of them: [n, D], each once.
+
+        [0, D] where the only integers are categories.
+        """
         assert self.lattice is not None
         spacing = np.broadcast_to(self.lattice.spacing, (1, centre.size))[0]
         moves = [sign * spacing[i] * np.eye(centre.size)[i] for i in np.flatnonzero(spacing) for sign in (1.0, -1.0)]
         pairs = [a + b for k, a in enumerate(moves) for b in moves[k + 1 :]][:MOST_PAIRS]
-        near = np.clip(centre + np.array([*moves, *pairs]), *self.task.walls)
+        near = np.clip(centre + np.array([*moves, *pairs]).reshape(-1, centre.size), *self.task.walls)
         return np.unique(self.inside.snap(near), axis=0)
 
     def exact_values(self, x: np.ndarray, value: np.ndarray) -> np.ndarray:

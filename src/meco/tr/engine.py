@@ -1,4 +1,4 @@
-"""TR: quadratic models of f and every constraint in a relaxed trust region, in lockstep. TR-ES: with offspring beside.
+"""TR: quadratic models of f and every constraint in a relaxed trust region, in lockstep.
 
 Each iteration the point of least merit is the centre, and models change least to meet the values nearest to it
 (model_fit.py, quadratic.py); a program in a box around the centre gives a step, with a share theta of the violation
@@ -9,13 +9,13 @@ starts again near the best point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, at_least, is_fusing, namespace, norm, to_numpy, zeros_like
+from meco.core.arrays import Array, asarray_like, namespace, norm, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -23,9 +23,7 @@ from meco.core.capabilities import (
     Cooperation,
     InfiniteBounds,
     LinearRows,
-    Replay,
     SavedState,
-    Steering,
 )
 from meco.core.control import Control, refuse_unknown
 from meco.core.engine import Engine, Task
@@ -45,9 +43,7 @@ from meco.tr.failure_response import (
     widen_restart_radius,
 )
 from meco.tr.feasibility_guard import make_guard
-from meco.tr.features import TR_FEATURE_NEEDS
 from meco.tr.initial_design import initial_points, initial_radii
-from meco.tr.knowledge import describe_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
 from meco.tr.model_check import check_models, model_check_is_due
@@ -55,10 +51,8 @@ from meco.tr.model_fit import LocalFit, fit_models, model_size, tells_curvature,
 from meco.tr.noise import drop_insignificant, keep_radius
 from meco.tr.noise_response import compare_repeats, may_be_noisy, repeat_calls, smooth_fitted_points
 from meco.tr.partial_answers import excuse_near_misses, fill_expected, fit_models_with_gaps, judge_told, keep_off_gaps
-from meco.tr.profile_features import PROFILE_FEATURE_NEEDS, describe_profile_search
 from meco.tr.proposal_counts import add_points, failed_share, has_feasible
 from meco.tr.proposers.model_points import Iteration, ModelPoints
-from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, PointSource, Region, shape_region
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
@@ -67,57 +61,40 @@ CONTROLS_IN_ORDER = itemgetter(*ControlValues._fields)
 
 
 class TrustRegion(Engine):
-    """Points of models, and where offspring=True a share of offspring of an evolution strategy in their place.
-
-    theta is a constant, falls from 0.5 to 0 with the budget (None), or is steered; share is a constant, grows with
-    every restart (None), or is steered.
-    """
+    """Points of quadratic models; `controls` of controls.py are constants of a search."""
 
     remembers = ("generation", "settings", "state")  # `asked` is not: it is saved between a tell and the next ask
 
-    def __init__(
-        self,
-        task: Task,
-        batch: int = 1,
-        offspring: bool = False,
-        share: float | None = None,
-        **controls: float | None,
-    ) -> None:
-        """batch points an iteration, at most the budget; share and controls are constants, None, or steered later.
+    def __init__(self, task: Task, batch: int = 1, **controls: float) -> None:
+        """batch points an iteration, at most the budget; controls are constants, their defaults unless given.
 
         Places the first points, and calls cheap constraints for that. InvalidInput for a batch below 1 and a constant
         out of its range, and for a control that it does not have.
         """
-        self._label = "TR-ES" if offspring else "TR"
         if int(batch) < 1:
-            raise InvalidInput(f"{self._label} proposes at least one point a step; got batch={batch}")
+            raise InvalidInput(f"TR proposes at least one point a step; got batch={batch}")
         self.task, self.batch = task, min(int(batch), task.budget)
         self.lattice = None if task.integer is None else Lattice(task)
         self.guard, self.models = make_guard(task, self.lattice), ModelPoints(task, self.lattice)
-        self.offspring = Offspring(task, self.lattice) if offspring else None
-        self.controls: tuple[Control, ...] = (*TR_CONTROLS, SHARE) if offspring else TR_CONTROLS
-        refuse_unknown(self, self.controls, controls)
-        given = {c.name: c.default for c in TR_CONTROLS} | controls | ({"share": share} if offspring else {})
-        self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in self.controls}
+        refuse_unknown(self, TR_CONTROLS, controls)
+        given = {c.name: c.default for c in TR_CONTROLS} | controls
+        self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in TR_CONTROLS}
         self._place_first_points()
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
 
-    def _check_setting(self, control: Control, value: float | None) -> float | None:
-        """A constant for a control as a float, None as None; InvalidInput, which names its range, for another."""
-        if value is not None and not control.low <= value <= control.high:
-            raise InvalidInput(
-                f"{self._label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}"
-            )
-        return None if value is None else float(value)
+    def _check_setting(self, control: Control, value: float) -> float:
+        """A constant for a control as a float; InvalidInput, which names its range, for another."""
+        if not control.low <= value <= control.high:
+            raise InvalidInput(f"TR needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}")
+        return float(value)
 
     def _place_first_points(self) -> None:
-        """Set radii [B or 1, D] and first [B or 1, n, D], the first region and its points, from the controls."""
+        """Set radii [1, D] and first [1, n, D], the first region and its points, from the controls."""
         task, settings = self.task, self.settings
         guarded = self.guard is not None and self.guard.limits.needs_models
-        each = np.broadcast_arrays(*(np.atleast_1d(to_numpy(settings[n])) for n in ("initial_radius", "x0_radius")))
-        self.radii = np.stack([initial_radii(task, guarded, *map(float, pair)) for pair in zip(*each)])
-        self.first = np.stack([initial_points(task, self.guard, radii) for radii in self.radii])
+        self.radii = initial_radii(task, guarded, settings["initial_radius"], settings["x0_radius"])[None]
+        self.first = initial_points(task, self.guard, self.radii[0])[None]
         if self.models.categories is not None:  # of tasks with one run, as cheap constraints
             self.first = self.models.categories.first_points(self.radii[0])[None]
         if self.models.cheap is not None:
@@ -145,9 +122,7 @@ class TrustRegion(Engine):
 
     def capabilities(self) -> tuple[Any, ...]:
         """Everything that a method of models can do."""
-        knows = PROFILE_FEATURE_NEEDS if self.offspring is None else TR_FEATURE_NEEDS
         return (
-            Steering(self.controls, knows, self.steer, self._describe_search),
             SavedState(self),
             Convergence(self._find_converged),
             LinearRows((lambda x: x) if self.guard is None else self.guard.project),
@@ -155,45 +130,16 @@ class TrustRegion(Engine):
             Batching(),
             Cooperation(self._learn_foreign_points, self._diversify),
             Asynchronous(self._start_async),
-            Replay(
-                engine=self,
-                graph_key=self._graph_key,
-                advance_counters=self._count_iteration,
-                batch_size=self.batch,
-                parts=self._overwritten_parts,
-                preallocate=self._reserve_rows,
-                fusible=True,
-            ),
         )
 
-    def steer(self, values: Mapping[str, Array]) -> None:
-        """Set controls by name, [B] each; the others stay. InvalidInput for a control that it does not have.
-
-        Before the first ask the first region and its points follow them, too.
-        """
-        refuse_unknown(self, self.controls, values)
-        self.settings.update(values)
-        if self.generation == 0 and not values.keys().isdisjoint(("initial_radius", "x0_radius")):
-            self._place_first_points()
-
     def theta(self) -> Array:
-        """The relaxation in force, [B]: the constant, what was steered, or else that of default_theta()."""
-        theta = self.settings["theta"]
-        return zeros_like(self.region.delta) + (self.default_theta() if theta is None else theta)
+        """The relaxation in force, [B]."""
+        return zeros_like(self.region.delta) + self.settings["theta"]
 
     def _controls_in_force(self) -> ControlValues:
         """The controls in force, [B or 1] each."""
         given = self.settings | {"theta": self.theta()}
         return ControlValues(*CONTROLS_IN_ORDER(given))
-
-    def default_theta(self) -> Array:
-        """The relaxation where none is given: it falls with the budget, [1]."""
-        return 0.5 * at_least(1.0 - self.state.told_array / self.task.budget, 0.0)
-
-    def _share_in_force(self) -> Array:
-        """The share of offspring in force: [B]."""
-        share = self.settings.get("share", 0.0)
-        return default_share(self.region) if share is None else zeros_like(self.region.delta) + share
 
     def ask(self) -> Array:
         """First the given points and a star around the first, [B, n, D]; then those of propose(), [B, batch, D].
@@ -240,9 +186,6 @@ class TrustRegion(Engine):
             source = self.lattice.mark_probes(source, leaves)
             if self.models.categories is None:
                 local = local._replace(farthest=self.lattice.farthest(local, before))
-        draws = None
-        if self.offspring is not None:
-            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force(), failures)
         if self.models.categories is not None:
             x, source = self.models.categories.take_turns(
                 x, source, state.archive, sub, before, step.weights, float(foreseen[0]), state.told
@@ -253,7 +196,7 @@ class TrustRegion(Engine):
         x, source = repeat_calls(self.task, state, x, source, before)
         index = _index_restarts(before, state.region, x)
         made = make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta)
-        self.asked = Asked(made, draws)
+        self.asked = Asked(made)
         if failures is not None:
             assert tested is not None
             self.asked = expect_failures(self.asked, state, failures, x, tested)
@@ -343,16 +286,15 @@ class TrustRegion(Engine):
         """Learn from points x [B, k, D] that ask() gave last, and their evaluation; counts a generation.
 
         The first call makes the state from the first points. Later ones add to the archive, judge the step by `asked`,
-        and change region, counts, noise, evidence of failures, working set and strategy. Failed points do not judge
-        models.
+        and change region, counts, noise, evidence of failures, working set. Failed points do not judge models.
         """
         asked = self.asked
         if self.generation == 0:
-            radii, strategy = asarray_like(self.radii, x), self.offspring is not None
+            radii = asarray_like(self.radii, x)
             matrices = self.models.cheap is not None or self.models.categories is not None
-            self.state = begin_state(self.task, x, ev, radii, self.batch, strategy, matrices)
+            self.state = begin_state(self.task, x, ev, radii, self.batch, matrices)
             ev = self.state.reduce(ev)
-            self.settings = {k: asarray_like([v], x) if isinstance(v, float) else v for k, v in self.settings.items()}
+            self.settings = {name: asarray_like([value], x) for name, value in self.settings.items()}
         else:
             assert asked is not None
             every, ev = ev, self.state.keep_and_reduce(ev)
@@ -361,10 +303,6 @@ class TrustRegion(Engine):
                 self.state.working.exchange(self.state, every)
         self.state.count_points(x.shape[1])
         self.generation += 1
-        if self.offspring is not None and self.generation > 1:
-            assert asked is not None
-            assert asked.draws is not None
-            self.offspring.learn(self.state, asked.draws, asked.expectation.source, ev)
 
     def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """Add points x [B, k, D] and reduced answers to archive and counts, and judge by them what was expected.
@@ -408,30 +346,16 @@ class TrustRegion(Engine):
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
 
     def trace(self) -> dict[str, Array]:
-        """Radius, theta, source of the last first point, restarts, R^2 and failures [B] by name, and weights [B, C].
-
-        Of TR-ES also share and sigma.
-        """
+        """Radius, theta, source of the last first point, restarts, R^2 and failures [B] by name, and weights [B, C]."""
         state, region = self.state, self.region
         source = region.next_source if self.asked is None else self.asked.expectation.source[:, 0]
-        found = {
+        return {
             "delta": region.delta, "theta": self.theta(), "source": source, "restarts": region.restart_index,
             "r2_f": state.r2[0], "r2_c": state.r2[1], "failed_share": failed_share(state.counts),
             **MERIT.trace(region.weights),
         }  # fmt: skip
-        if state.strategy is not None:
-            found |= {"share": self._share_in_force(), "sigma": state.strategy.distribution.sigma}
-        return found
 
     # -- what else it can do ------------------------------------------------------------------------
-
-    def _describe_search(self) -> Mapping[str, Any]:
-        """What a policy may know, by name: all of TR_FEATURE_NEEDS with offspring, else of PROFILE_FEATURE_NEEDS."""
-        if self.offspring is not None:
-            return describe_search(self.task, self.state, self.default_theta())
-        rng = self.task.rng
-        runs = rng.xp.zeros(rng.runs, dtype=rng.xp.float64, device=rng.device)
-        return describe_profile_search(self.task, self._state, runs)
 
     def _find_converged(self) -> Array:
         """Runs [B] about to start again from a centre that keeps every constraint; none before an iteration."""
@@ -449,29 +373,8 @@ class TrustRegion(Engine):
         """Multiply the radius by 0.01^u, u [B] in [0, 1): equal models make equal steps."""
         self.state.region = self.region._replace(delta=self.region.delta * 0.01**u)
 
-    def _start_async(
-        self, batch: int, tell: Callable[[Array, Any], None], aside: Callable[[int], None]
-    ) -> AsyncProposals:
-        return AsyncProposals(self, batch, tell, aside)
-
-    def _graph_key(self) -> Hashable | None:
-        """What an iteration's operations depend on: iterations of one key may be replayed from one recording."""
-        return self._model_check_is_due(self.batch), self.archive.has_room(self.batch)
-
-    def _count_iteration(self) -> None:
-        """Count an iteration that a device repeats, in state, engine and archive, as tell() would on the host."""
-        self.state.told += self.batch
-        self.generation += 1
-        self.archive.advance_count(self.batch)
-
-    def _overwritten_parts(self) -> tuple[object, ...]:
-        """Objects whose arrays an iteration replaces: a recording must find them where they were."""
-        state = self.state
-        return (self, state, state.archive, *([] if state.strategy is None else [state.strategy]))
-
-    def _reserve_rows(self) -> None:
-        """Rows for the next points; all there will ever be where a new shape would be compiled anew."""
-        self.archive.reserve(self.task.budget if is_fusing() else self.batch)
+    def _start_async(self, batch: int, tell: Callable[[Array, Any], None]) -> AsyncProposals:
+        return AsyncProposals(self, batch, tell)
 
 
 def _index_restarts(before: Region, after: Region, x: Array) -> Array:
@@ -483,13 +386,3 @@ def _index_restarts(before: Region, after: Region, x: Array) -> Array:
     if x.shape[1] == 1:
         return first
     return xp.concat([first, xp.broadcast_to(before.restart_index[:, None], x.shape[:2])[:, 1:]], axis=1)
-
-
-def make_tr_es(
-    task: Task, theta: float | None = None, share: float | None = None, batch: int = 1, **controls: float
-) -> TrustRegion:
-    """TR-ES of a task: TR with offspring, `batch` points at a time, other controls as constants.
-
-    theta None: it falls with the budget, unless it is steered; share None: it grows with every restart.
-    """
-    return TrustRegion(task, batch, offspring=True, share=share, theta=theta, **controls)

@@ -8,7 +8,6 @@ from meco.core.arrays import Array, all_columns, any_columns, largest, least, ma
 from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
-from meco.tr.proposers.offspring import Draws
 from meco.tr.region import MAX_RADIUS, PointSource, Region, judge_step, update_radius
 from meco.tr.step import MAX_ROW_PRICE, Step, Subproblem, margin_cost, violations
 
@@ -46,10 +45,9 @@ class Expectation(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What the answers to points are for: what is expected of these, and what offspring among them were made of."""
+    """What the answers to points are for: what is expected of these."""
 
     expectation: Expectation
-    draws: Draws | None  # None without an evolution strategy
     risk: Array | None = None  # [B] that the first of them fails, if failures have places; None: nothing has failed
     kept: Array | None = None  # [B] whether the region stays as it is should the first of them fail
 
@@ -57,9 +55,7 @@ class Asked(NamedTuple):
         """What the answer to point k alone is for; the risk of failure is that of point 0, None for others."""
         made = self.expectation
         one = made._replace(source=made.source[:, k : k + 1], restart_index=made.restart_index[:, k : k + 1])
-        return Asked(
-            one, None if self.draws is None else self.draws.of_point(k), self.risk if k == 0 else None, self.kept
-        )
+        return Asked(one, self.risk if k == 0 else None, self.kept)
 
 
 def make_expectation(
@@ -153,7 +149,7 @@ def update_region(
         weights=weights,
         delta=delta,
         error=error,
-        next_source=xp.where(source == PointSource.OFFSPRING, region.next_source, following),  # replaced: still to come
+        next_source=following,
     )
 
 

@@ -16,8 +16,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from meco.core.arrays import Array, bounded, maybe_any, namespace, rows, total, zeros_like
 from meco.tr.archive import PointArchive
 from meco.tr.failure_border import BORDER_RADII
@@ -77,7 +75,7 @@ def weigh_failures(known: StepChoice, solve: Callable[[Subproblem, Any], Step]) 
     doubtful = known.model.local & (known.logits_of(known.step) > math.log(LEVELS[0] / (1.0 - LEVELS[0])))
     if not maybe_any(doubtful):
         return known.step, known.sub
-    if isinstance(doubtful, np.ndarray) and not doubtful.all():  # in NumPy the others need no programs
+    if not doubtful.all():  # the others need no programs
         part, cut = _choose_most_promising(take_runs(known, doubtful), solve)
         return put_runs(known.step, part, doubtful), put_runs(known.sub, cut, doubtful)
     best, kept = _choose_most_promising(known, solve)
@@ -197,8 +195,8 @@ def _cut_step(known: StepChoice, level: Array, solve: Callable[[Subproblem, Any]
 def _solve_some(
     usable: Array, step: Step, solve: Callable[[Subproblem, Any], Step], cut: Subproblem, given: Any
 ) -> Step:
-    """The step, solved again in the runs that are usable [B]; in NumPy the others need no programs."""
-    if isinstance(usable, np.ndarray) and usable.any() and not usable.all():
+    """The step, solved again in the runs that are usable [B]; the others need no programs."""
+    if usable.any() and not usable.all():
         return put_runs(step, solve(*take_runs((cut, given), usable)), usable)
     return choose_runs(usable, solve(cut, given), step)
 
@@ -255,14 +253,12 @@ def safe_restart(archive: PointArchive, width: Array, u: Array, low: Array, high
     at u [B, D], so that nothing is drawn; of other runs u itself. Failures are measured in widths [B, D].
     """
     x, failed = recent_points(archive)
-    if isinstance(u, np.ndarray):
-        runs = runs & failed.any(axis=-1)
-        if not runs.any():
-            return u
-        made = u.copy()
-        made[runs] = _find_safe_numbers(*take_runs((x, failed, width, u, low, high), runs))
-        return made
-    return namespace(u).where(runs[:, None], _find_safe_numbers(x, failed, width, u, low, high), u)
+    runs = runs & failed.any(axis=-1)
+    if not runs.any():
+        return u
+    made = u.copy()
+    made[runs] = _find_safe_numbers(*take_runs((x, failed, width, u, low, high), runs))
+    return made
 
 
 def _find_safe_numbers(x: Array, failed: Array, width: Array, u: Array, low: Array, high: Array) -> Array:

@@ -43,9 +43,8 @@ def learn_failures(task: Task, state: TrState, batch: int) -> FailureModel | Non
     due = (state.told - batch) // interval < state.told // interval
     width = state.region.width_in_force
     border = fit_border(state.archive, state.region)
-    needed = None
-    if state.strategy is None:  # offspring ask the model; everybody else the border, where it is there and failures,
-        needed = ~(border.there & (state.failure_evidence > ENOUGH_EVIDENCE))  # by evidence, have places
+    # the border is asked in the model's place where it is there and failures, by evidence, have places
+    needed = ~(border.there & (state.failure_evidence > ENOUGH_EVIDENCE))
     size = model_size(task.dim)
     found = fit_nearby(state.archive, state.region.centre, width, size, state.failure_scale, due, needed)
     state.failure_scale = found.length, found.amplitude

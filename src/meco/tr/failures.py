@@ -224,7 +224,7 @@ def _squared_distances(v: Array, u: Array) -> Array:
     In NumPy of some of v at a time, so that differences stay in the cache: in 100 variables three times as fast.
     """
     xp, count = namespace(v), v.shape[1]
-    some = max(1, MOST_DIFFERENCES // max(u.size, 1)) if isinstance(v, np.ndarray) else count
+    some = max(1, MOST_DIFFERENCES // max(u.size, 1))
     parts = []
     for first in range(0, max(count, 1), some):
         apart = v[:, first : first + some, None, :] - u[:, None, :, :]
@@ -267,8 +267,8 @@ def fit_nearby(
 
     They are `points` that failed and as many that did not, fewer where there are not so many, and of the newest
     RECENT_POINTS those that failed wherever they lie: a step to the same place would be as near as they are. scale is l
-    and A [B] as they were found before; they are found anew where they are 0 or that is due, on a device always. Where
-    they are not, NumPy makes no model of runs that do not need one, needed [B]; None: all do.
+    and A [B] as they were found before; they are found anew where they are 0 or that is due. Where they are not, no
+    model is made of runs that do not need one, needed [B]; None: all do.
     """
     xp = namespace(centre)
     apart = (archive.x - centre[:, None, :]) / width[:, None, :]
@@ -281,8 +281,6 @@ def fit_nearby(
     taken = xp.isfinite(xp.concat([rows(part, at) for part, at in zip((good, bad, newest), near)], axis=1))
     x = xp.where(taken[..., None], rows(archive.x, index), centre[:, None, :])
     failed = rows(archive.failed, index) & taken
-    if not isinstance(x, np.ndarray):
-        return fit_failures(x, failed, taken, centre, width)
     made, some = _make_model_without_failures(x, taken, centre, width), failed.any(axis=-1)
     anew = some & (due | (scale[0] == 0.0))
     made = made._replace(length=np.where(some, scale[0], 0.0), amplitude=np.where(some, scale[1], 0.0))

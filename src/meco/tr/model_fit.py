@@ -22,7 +22,6 @@ from meco.core.arrays import (
 )
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import best
-from meco.device.kernels import MOST_VARIABLES, has_kernels
 from meco.tr.archive import EvaluatedPoints, PointArchive
 from meco.tr.controls import ControlValues
 from meco.tr.critical import CriticalFunctions, max_critical, select_critical
@@ -155,8 +154,4 @@ def insert_rows(models: Models, limits: KnownLimits | None) -> Models:
 
 def _square_distances(x: Array, centre: Array, width: Array) -> Array:
     """Squared distances from each of x [B, n, D] to the centre [B, D], in widths [B, D]: [B, n]."""
-    if has_kernels(centre) and centre.shape[-1] <= MOST_VARIABLES:
-        from meco.device.archive_kernel import square_distances_in_one_kernel  # needs Triton
-
-        return square_distances_in_one_kernel(x, centre, width)
     return total(((x - centre[:, None, :]) / width[:, None, :]) ** 2)  # without a name NumPy uses the memory again

@@ -25,7 +25,7 @@ from meco.tr.tr_state import TrState
 
 
 def may_be_noisy(task: Task, state: TrState) -> bool:
-    """Whether the values of some run are noisy; on a device, which is not asked, always unless noise is ruled out."""
+    """Whether the values of some run are noisy."""
     return task.noisy is not False and maybe_any(state.noise.noisy)
 
 

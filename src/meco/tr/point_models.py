@@ -5,7 +5,7 @@ points are the same for all functions, and a function adds m numbers to memory, 
 Hessian that no m points make up, is kept for f alone, as a matrix, and up to MOST_REMEMBERED variables. Beyond, and
 for constraints, models are those of least curvature that meet the values (gamma = 0 in quadratic.py).
 
-Used beyond FEW_VARIABLES, in NumPy. On a device, and where answers have gaps or limits are cheap, models are matrices.
+Used beyond FEW_VARIABLES. Where answers have gaps or limits are cheap, models are matrices.
 """
 
 from __future__ import annotations

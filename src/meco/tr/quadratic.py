@@ -20,8 +20,7 @@ order are steep, would otherwise stay in all directions that no new point tells 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +35,6 @@ from meco.core.arrays import (
     total,
     zeros_like,
 )
-from meco.device.kernels import MOST_VARIABLES, has_kernels
 from meco.tr.critical import CriticalFunctions
 
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
@@ -82,10 +80,6 @@ class Quadratic(NamedTuple):
 
     def changes(self, u: Array) -> Array:
         """Values at several steps u [B, m, D] from the centre, less those at the centre: [B, m, F]."""
-        if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
-            from meco.device.model_kernel import changes_in_one_kernel  # needs Triton
-
-            return changes_in_one_kernel(self.gradient, self.hessian, u)
         return (self.curvature_terms(u) + self.gradient @ u.mT).mT
 
     def curvature_terms(self, u: Array) -> Array:
@@ -154,7 +148,7 @@ class Fit(NamedTuple):
     tau: Array  # [B or 1]
 
     def of(self, runs: np.ndarray) -> Fit:
-        """The fit of the runs where [B] holds, in NumPy."""
+        """The fit of the runs where [B] holds."""
         tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
         return Fit(self.u[runs], self.y[runs], self.system.of(runs), self.w[runs], self.kept[runs], tau)
 
@@ -199,10 +193,6 @@ def least_change(
 
 def update_models(prior: Quadratic, fit: Fit) -> Quadratic:
     """What a fit keeps of the prior, and what eq. (2) adds to it."""
-    if has_kernels(fit.u) and fit.u.shape[-1] <= MOST_VARIABLES:
-        from meco.device.model_kernel import update_in_one_kernel  # needs Triton
-
-        return Quadratic(*update_in_one_kernel(*prior, fit.u, fit.w, fit.kept, fit.tau))
     wt = fit.w.mT
     hessian = prior.hessian * fit.kept[..., None, None]
     hessian += _sum_outer(wt, fit.u)
@@ -224,8 +214,6 @@ def fit_weights(
     levels are eta of smooth functions [B or 1], then of rougher ones; eta [B, F] says which function has which, and
     others count as smooth. kind is how K is factored.
     """
-    if has_kernels(u) and u.shape[-1] <= MOST_VARIABLES:
-        return _fit_in_kernel(u, y, p, tau, levels, eta)
     xp, base = namespace(u), covariance(u, u, tau)
     system = add_ridge(base, levels[0], tau, kind, overwrite=len(levels) == 1)
     if len(levels) == 1:
@@ -241,65 +229,8 @@ def fit_weights(
     return Fit(u, y, system, w, kept, tau)
 
 
-class FactoredInKernel(Factored):
-    """K [B, m, m] of points u, whose factors CUDA kernels make and use; K itself is made when it is asked for."""
-
-    def __init__(self, u: Array, tau: Array, eta: Array, factors: Array | None = None) -> None:
-        """Keep points u [B, m, D], tau and eta [B or 1], and the factors where a kernel has left them already."""
-        self.u, self.tau, self.eta = u, tau, eta
-        self.factors: Any = factors
-
-    @cached_property
-    def _made(self) -> Factored:
-        return add_ridge(covariance(self.u, self.u, self.tau), self.eta, self.tau)
-
-    @cached_property
-    def matrix(self) -> Array:
-        """K itself, made once."""
-        return self._made.matrix
-
-    def solved(self, right: Array) -> Array:
-        """K^-1 right [B, m, n], with factors of torch's own."""
-        return self._made.solved(right)
-
-    @cached_property
-    def inverted(self) -> Array:
-        """The inverses [B, m, m], made once."""
-        return self._made.inverted
-
-    def inverse_times(self, right: Array) -> Array:
-        """K^-1 right [B, m, n], with factors that the kernel makes and leaves."""
-        from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
-
-        none = zeros_like(right)  # of a previous model: then weights are all that is left
-        w, _, self.factors = fit_weights_in_one_kernel(
-            self.u, right, none, self.tau, self.eta, (), none[:, 0, :], LIKELY_SHARE
-        )
-        return w
-
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """The diagonals of the inverses [B, m], from the factors."""
-        from meco.device.fit_kernel import inverse_diagonal_in_one_kernel  # needs Triton
-
-        if self.factors is None:
-            self.inverse_times(self.u[..., :1])
-        return inverse_diagonal_in_one_kernel(self.factors, self.u.shape[1])
-
-
-def _fit_in_kernel(u: Array, y: Array, p: Array, tau: Array, levels: Sequence[Array], eta: Array) -> Fit:
-    """fit_weights() in one kernel of a CUDA device."""
-    from meco.device.fit_kernel import fit_weights_in_one_kernel  # needs Triton
-
-    w, kept, factors = fit_weights_in_one_kernel(u, y, p, tau, levels[0], levels[1:], eta, LIKELY_SHARE)
-    return Fit(u, y, FactoredInKernel(u, tau, levels[0], factors), w, kept, tau)
-
-
 def systems_at(fit: Fit, levels: Sequence[Array]) -> Iterator[Factored]:
     """K of a fit with other ridges, one after the other, for each of the levels eta [B or 1]."""
-    if isinstance(fit.system, FactoredInKernel):
-        yield from (FactoredInKernel(fit.u, fit.tau, eta) for eta in levels)
-        return
     base = covariance(fit.u, fit.u, fit.tau)
     yield from (add_ridge(base, eta, fit.tau, type(fit.system)) for eta in levels)
 
@@ -337,11 +268,11 @@ def _solve_weights(system: Factored, y: Array, p: Array) -> tuple[Array, Array]:
 
 
 def _solve_weights_of(runs: Array, system: Factored, eta: float, tau: Array, y: Array, p: Array) -> tuple[Array, Array]:
-    """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; in NumPy zeros in others.
+    """w [B, m, F] of eq. (1) and what is kept [B, F], in the runs where [B] holds; zeros in others.
 
     eta is what the ridge of K lacks; tau [B or 1].
     """
-    if not isinstance(runs, np.ndarray) or runs.all():
+    if runs.all():
         return _solve_weights(add_ridge(system.matrix, eta, tau, type(system)) if eta else system, y, p)
     w, kept = zeros_like(y), zeros_like(y[:, 0, :])
     if runs.any():
@@ -363,10 +294,6 @@ def variance(fit: Fit, v: Array) -> Array:
     The variance of the process of eq. (1) with amplitude 1, given the fitted points; rounding may leave it a little
     below 0 at these.
     """
-    if isinstance(fit.system, FactoredInKernel):
-        from meco.device.fit_kernel import variance_in_one_kernel  # needs Triton
-
-        return variance_in_one_kernel(fit.u, v, fit.tau, fit.system.factors)
     square = total(v * v)
     cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
     return square * (0.5 * square + fit.tau[:, None]) - fit.system.inverse_form(cross)

@@ -21,13 +21,12 @@ BORDER_SHARE = 0.9  # of the box, beyond which a good step asks for a larger one
 class PointSource:
     """What proposed a point: plain integers, since members of an IntEnum are no numbers to a strict array library.
 
-    Traces and saved searches hold these numbers, and proposal_counts.py indexes by them: they stay 0 to 3.
+    Traces and saved searches hold these numbers, and proposal_counts.py indexes by them: they stay 0 to 2.
     """
 
     STEP = 0  # the program of a step
     GEOMETRY = 1  # where the models know least
     RESTART = 2
-    OFFSPRING = 3  # of the evolution strategy
 
 
 class Region(NamedTuple):

@@ -65,7 +65,7 @@ def _likelihood(y: Array, system: Factored, taken: Array) -> Array:
 
 
 def levels_in_use(eta: Array) -> list[float]:
-    """The rougher levels that some function has, eta [B, F]: all of them where a device would have to be asked."""
+    """The rougher levels that some function has, eta [B, F]."""
     if not maybe_any(eta >= ROUGH_LEVELS[0]):
         return []
     return [level for level in ROUGH_LEVELS if maybe_any(eta == level)]

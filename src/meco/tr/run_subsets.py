@@ -1,4 +1,4 @@
-"""Some of the runs in lockstep by themselves: NumPy leaves out the work of the others, and bits stay the same."""
+"""Some of the runs in lockstep by themselves, without the work of the others; bits stay the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def put_runs(value: Any, new: Any, runs: np.ndarray) -> Any:
 def repeat_runs(value: T, count: int, runs: int) -> T:
     """The record with its arrays [B, ...] count times one after another, [count B, ...], where B is runs.
 
-    Arrays [1, ...] stay, unless B is 1; in any array library.
+    Arrays [1, ...] stay, unless B is 1.
     """
     if isinstance(value, tuple):
         parts = [repeat_runs(part, count, runs) for part in value]
@@ -67,7 +67,7 @@ def repeat_runs(value: T, count: int, runs: int) -> T:
 def slice_runs(value: T, first: int, last: int, runs: int) -> T:
     """The record of arrays [B, ...], where B is runs, for the runs from number first to before last.
 
-    Arrays [1, ...] stay, unless B is 1; in any array library.
+    Arrays [1, ...] stay, unless B is 1.
     """
     if isinstance(value, tuple):
         parts = [slice_runs(part, first, last, runs) for part in value]
@@ -77,13 +77,13 @@ def slice_runs(value: T, first: int, last: int, runs: int) -> T:
 
 
 def choose_runs(where: Array, new: T, old: T) -> T:
-    """The new record of arrays [B, ...] for the runs where [B] holds, the old one for others; in any array library.
+    """The new record of arrays [B, ...] for the runs where [B] holds, the old one for others.
 
     Parts that both share, arrays or not, stay as they are.
     """
     if new is old:
         return old
-    if isinstance(where, np.ndarray) and where.size == 1:
+    if where.size == 1:
         return new if where[0] else old
     if isinstance(new, tuple):
         parts = [choose_runs(where, one, other) for one, other in zip(new, cast(tuple[Any, ...], old))]

@@ -18,8 +18,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from meco.core.arrays import Array, all_columns, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
@@ -220,9 +218,9 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
 def _bend(models: Models, factors: Array, known: Array | None, same: Array) -> Array:
     """The convex curvature [B, D, D] of sum_k factor_k q_k, with factors [B, 1 + C].
 
-    NumPy leaves out the runs whose multipliers are all the same [B, C] as those that gave what is known [B, D, D].
+    Leaves out the runs whose multipliers are all the same [B, C] as those that gave what is known [B, D, D].
     """
-    if known is None or not isinstance(factors, np.ndarray):
+    if known is None:
         return convexify(models.summed_hessian(factors))
     changed = ~all_columns(same)
     models, factors = take_runs((models, factors), changed)

@@ -13,7 +13,6 @@ from meco.tr.merit import Weights
 from meco.tr.noise import NoiseState, is_noisy
 from meco.tr.point_models import Models, PointModels
 from meco.tr.proposal_counts import add_points, zero_counts
-from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import PointSource, Region
 from meco.tr.roughness import Roughness
@@ -47,7 +46,7 @@ class TrState:
     archive: PointArchive
     region: Region
     r2: tuple[Array, Array]  # leave-one-out R^2 of the models of f and of the worst constraint, [B] each
-    counts: Array  # of the points told, by source and outcome: [B, 32]
+    counts: Array  # of the points told, by source and outcome: [B, 24]
     told: int  # evaluations told
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
@@ -56,12 +55,11 @@ class TrState:
     failure_scale: tuple[Array, Array]  # length and amplitude of failures.py [B]; 0: not found yet
     failure_evidence: Array  # [B] that failures have places
     failed_row: Array  # [B] points in a row that failed last
-    strategy: Strategy | None  # of TR-ES
     working: WorkingSet | None = None  # of very many constraints
 
     remembers = (
         "archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "noise", "failure_scale",
-        "failure_evidence", "failed_row", "strategy", "working",
+        "failure_evidence", "failed_row", "working",
     )  # fmt: skip
 
     @classmethod
@@ -72,7 +70,6 @@ class TrState:
         ev: Evaluation,
         radius: Array,
         batch: int,
-        with_strategy: bool,
         sizes: Sizes = USUAL_SIZES,
     ) -> TrState:
         """The state after the first points x [B, n, D] and their evaluation, with radii [B or 1, D] around them.
@@ -108,13 +105,11 @@ class TrState:
         )
         sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + PointSource.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
-        middle = xp.zeros_like(x[:, 0, :]) + 0.5
         functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)
-        strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(
             archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none),
             NoiseState.begin(none, functions, x[:, 0, :], is_noisy(task, archive.y)), (none, none), none,
-            restart_index, strategy,
+            restart_index,
         )  # fmt: skip
 
     def reduce(self, ev: Evaluation) -> Evaluation:

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
-from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.learn import TaskSettings, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import (  # noqa: E402
     HELD_OUT,
     PRESETS,
@@ -75,31 +75,32 @@ def test_settings_are_read_from_text_by_their_type():
 
 def test_the_presets_make_every_policy_the_paper_needs():
     names = {p: [c.name for c in PRESETS[p](1)] for p in PRESETS}
-    assert names["10d"] == ["meco-10d"]
-    assert names["loo50"] == [f"meco-loo50-{c}" for c in CEC_NAMES]
-    assert [names[f"split-{d}d"] for d in (10, 30, 50, 100)] == [[f"meco-split-{d}d"] for d in (10, 30, 50, 100)]
+    assert names["paper-10d"] == ["meco-paper-10d"]
+    assert names["paper-loo50"] == [f"meco-paper-loo50-{c}" for c in CEC_NAMES]
+    for d in (10, 30, 50, 100):
+        assert names[f"paper-split-{d}d"] == [f"meco-paper-split-{d}d"]
     kinds = {"aa": (10, 50, 100), "ca": (10, 50, 100), **dict.fromkeys(("r1", "r2", "r1r2"), (10, 30, 50, 100))}
     assert sorted(names["ablation"]) == sorted(f"meco-{k}-{d}d" for k, dims in kinds.items() for d in dims)
     assert len(names["ablation"]) == 18
 
 
 def test_a_fold_never_trains_on_the_problem_it_leaves_out():
-    for config in PRESETS["loo50"](1):
+    for config in PRESETS["paper-loo50"](1):
         assert len(config.task.problems) == 27
         assert config.name[-3:] not in config.task.problems
-    for preset in ("split-10d", "ablation"):
+    for preset in ("paper-split-10d", "ablation"):
         assert all(not set(HELD_OUT) & set(c.task.problems) for c in PRESETS[preset](1))
 
 
 def test_no_two_folds_and_seeds_draw_alike():
-    configs = make_configs_for_seeds(PRESETS["loo50"], [1, 2, 3])
+    configs = make_configs_for_seeds(PRESETS["paper-loo50"], [1, 2, 3])
     assert len({c.seed for c in configs}) == len({c.name for c in configs}) == 84
 
 
 def test_policies_of_equal_size_train_in_one_batch():
     groups = lockstep_groups(PRESETS["ablation"](1))
-    assert sorted(len(g) for g in groups) == [3, 5, 5, 5]  # 30D has no decodings
-    assert [len(g) for g in lockstep_groups(PRESETS["loo50"](1), most=12)] == [12, 12, 4]
+    assert [len(g) for g in groups] == [1] * 18  # each has another D, decoding or reward
+    assert [len(g) for g in lockstep_groups(PRESETS["paper-loo50"](1), most=12)] == [12, 12, 4]
 
 
 def test_trainings_as_printed_are_those_of_the_papers_setup():
@@ -140,9 +141,7 @@ def test_settings_are_values():
     assert quick().with_settings(seed=2, memory=9) == quick(seed=2, memory=9)
 
 
-def test_formulas_are_compiled_for_a_device_only():
-    with pytest.raises(InvalidInput, match="compiled for a torch device; got device='cpu'"):
-        TrainingConfig(compiled=True)
-    assert TrainingConfig(device="cuda").with_texts({"compiled": "True"}).compiled is True
-    with pytest.raises(InvalidInput, match="compiled must be true or false; got '2'"):
-        TrainingConfig(device="cuda").with_texts({"compiled": "2"})
+@pytest.mark.parametrize("problems", [(object,), (1,), "C01"])
+def test_problems_that_are_no_names_are_refused(problems):
+    with pytest.raises(InvalidInput, match="problems of a training must be names"):
+        TaskSettings(problems=problems)

@@ -111,7 +111,7 @@ def test_a_first_wave_that_fails_does_not_decide_the_number_of_constraints():
 
     def fun(x):
         calls.append(x)
-        return float("nan") if len(calls) <= 25 else (float(x @ x), [1.0 - x[0]])
+        return float("nan") if len(calls) <= 15 else (float(x @ x), [1.0 - x[0]])
 
     result = meco.minimize(fun, [(-3, 4)] * 3, method=Method("SHADE-FR", pop_size=10), budget=200, seed=1)
     assert len(calls) == 200

@@ -53,7 +53,7 @@ def test_ten_unreadable_answers_stop_a_run_with_the_line_to_write(fun, said, wor
 
 
 @pytest.mark.parametrize("fun", [gives_columns, lambda x: None])
-@pytest.mark.parametrize("method", ["MeCO-TR", "SHADE"])
+@pytest.mark.parametrize("method", ["TR", "SHADE"])
 def test_a_vectorized_function_of_the_wrong_shape_stops_after_a_few_calls(fun, method):
     with pytest.raises(MecoError, match="x has a row for each point"):
         meco.minimize(fun, BOX, budget=300, seed=1, method=method, workers=Workers(vectorized=True))
@@ -77,9 +77,9 @@ def test_who_asks_to_go_on_regardless_goes_on():
     assert result.run.failures == {"malformed": 30}
 
 
-def test_nan_everywhere_may_be_a_region_and_does_not_stop_a_run():
-    result = meco.minimize(lambda x: np.nan, BOX, budget=30, seed=1)
-    assert result.run.failures == {"not_finite": 30}
+def test_nan_at_first_may_be_a_region_and_does_not_stop_a_run():
+    result = meco.minimize(lambda x: np.nan, BOX, budget=19, seed=1)
+    assert result.run.failures == {"not_finite": 19}
 
 
 def test_one_readable_answer_among_the_first_ten_is_enough_to_go_on():

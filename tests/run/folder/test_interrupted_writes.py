@@ -17,7 +17,7 @@ from meco.errors import CannotWrite
 from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3
-METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
+METHODS = ["TR", "SHADE-FR"]
 
 
 def fun(x):
@@ -85,7 +85,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         raise Own
 
     pass_for(fun, fails)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(CannotWrite, match="No space left") as caught:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Own) as caught:
         run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
     assert caught.value.result.run.stop_reason == "error"

@@ -21,7 +21,7 @@ class Counted:
         return float(((x - 0.3) ** 2).sum()), [1 - x[0]]
 
 
-@pytest.mark.parametrize("method", ["MeCO-TR", "SHADE", "CMA-ES", "COBRA"])
+@pytest.mark.parametrize("method", ["TR", "SHADE", "CMA-ES", "COBRA"])
 def test_a_finished_run_goes_on_with_a_larger_budget(method, tmp_path):
     fun, options = Counted(), {"method": method, "seed": 1}
     first = meco.minimize(fun, BOX, budget=30, checkpoint=tmp_path / "run", **options)
@@ -34,7 +34,7 @@ def test_a_finished_run_goes_on_with_a_larger_budget(method, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "budget"),
-    [("TR-ES", 30), ("MeCO-TR", 30), ("SHADE", 60), pytest.param("TR", 60, marks=pytest.mark.slow)],
+    [("TR", 30), ("SHADE", 60), pytest.param("TR", 60, marks=pytest.mark.slow)],
 )
 def test_a_search_goes_on_where_it_ended(method, budget, tmp_path):
     """Starts, models and failures included: no other search begins."""
@@ -51,7 +51,7 @@ def test_a_search_goes_on_where_it_ended(method, budget, tmp_path):
         np.testing.assert_array_equal(more.trace[name][: len(first.trace[name])], first.trace[name])
 
 
-@pytest.mark.parametrize("method", ["MeCO-TR", "COBRA"])
+@pytest.mark.parametrize("method", ["TR", "COBRA"])
 def test_an_extended_run_that_was_interrupted_ends_as_if_it_had_not_been(method, tmp_path):
     def run(folder, **more):
         return meco.minimize(

@@ -18,7 +18,7 @@ FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first popula
 INSTANCE = "paper"
 INSTANCE_MARK, BUDGET_MARK = "-instance-", "-budget-"  # in the names of comparisons
 ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
-ON_OWN = (DEFAULT, "TR-ES", "MA-ES", "SHADE-FR")  # where the problem is one's own: which method to use?
+ON_OWN = (DEFAULT, "MA-ES", "SHADE-FR")  # where the problem is one's own: which method to use?
 PROFILE_VIEWS = ("profiles", "ert", "u-score")
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", *PROFILE_VIEWS, "convergence")
 

@@ -11,18 +11,19 @@ from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
+from meco.gone import find_advice
 from meco.methods import METHODS, NAMED_OPTIONS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.policies.resolve import OWN_POLICIES
-from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
+COSTLY_REMOVED = ("NOMAD", "Optuna-TPE", "Optuna-GP", "SCBO")  # costly methods of which only stored runs are left
 PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2b3c4d"
 AS_PRINTED = "MeCO, as printed"  # trained exactly as the paper says, with a seed fixed beforehand
 SCORE_REWARDED = "MeCO, f+ν reward"  # the shipped policies: another reward, a seed chosen on the training problems
 LABELS = {"MeCO": SCORE_REWARDED}  # of methods in experiments, where the method's name says too little
-POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": "meco-tr"}  # of methods, unless another is named
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,14 @@ class Contender:
     @property
     def costly(self) -> bool:
         """Whether its runs take so long that experiments make few of them."""
+        if is_removed(self.method):
+            return self.method in COSTLY_REMOVED
         return METHODS[self.method].cost_seconds > COSTLY_SECONDS
+
+
+def is_removed(method: str) -> bool:
+    """Whether a method was removed: its runs can be read from a store but not made."""
+    return find_advice("method", method) is not None and method not in METHODS
 
 
 def split_name_and_options(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 
-from meco.bench.plan.contender import Contender
+from meco.bench.plan.contender import Contender, is_removed
 from meco.bench.plan.plan_schema import read_plan
 from meco.bench.plan.run import Run, TestCase
 from meco.bench.plan.user_problem import load_user_problem
@@ -103,6 +103,11 @@ class Experiment:
         plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
         shown = {each.name: plan.pop(each.name) for each in fields(ReportPlan) if each.name in plan}
         return cls(**plan, report=ReportPlan(**shown))
+
+
+def find_removed(run: Run) -> str | None:
+    """The name of the method of a run that was removed, so that the run can only be read; None of others."""
+    return run.method if is_removed(run.method) else None
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:

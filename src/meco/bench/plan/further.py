@@ -9,10 +9,9 @@ from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import GENERATED, Family, problem_name
-from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UAV_NAMES, UNITS_SUFFIX
-from meco.tr.profiles import DIFFERENCES
+from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, RW_NAMES, UNITS_SUFFIX
 
-TR_METHODS = ("TR", "TR-ES", "MeCO-TR")
+TR_METHODS = ("TR", "TR-ES", "MeCO-TR")  # of the last two there are stored runs alone
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
 FEW_FOCUS = ("TR", "MeCO-TR")
 FEW_METHODS = (*FEW_FOCUS, "COBYQA", "SLSQP", "COBYLA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
@@ -30,8 +29,6 @@ UNSEEN_FAMILIES = tuple(
     if isinstance(family, Family) and family.set == "confirm" and family.noise is None
 )
 PROBLEMS_PER_FAMILY = 2  # of these
-STEERING_RUNS = 3  # of each of eleven contenders
-STEERING_FOCUS = ("MeCO-TR", "TR", "profile all-18", "profile others-7", "profile missions-3")
 EVALUATIONS_PER_VARIABLE = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -84,35 +81,6 @@ def _make_short_experiment(name: str, title: str, problems: tuple[str, ...], dim
             views=("ranks", "critical", "pairs", "feasibility", "profiles"),
             focus=FEW_FOCUS,
         ),
-    )
-
-
-def _make_steering_contenders() -> tuple[Contender, ...]:
-    """MeCO-TR beside what it chooses among: TR, which holds the default profile, and the same with each other one."""
-    held = {name: values for name, values in DIFFERENCES.items() if values}
-    return (
-        *_make_contenders(("MeCO-TR", "TR")),
-        *(Contender(f"profile {name}", "TR", values) for name, values in held.items()),
-    )
-
-
-def _make_steering_experiment(dim: int | None) -> Experiment:
-    """What the policy of MeCO-TR is worth on CEC2017 in one dimension, or on the missions (None)."""
-    return Experiment(
-        "steering-uav" if dim is None else f"steering-{dim}d",
-        f"What steering the model engine is worth, {'UAV missions' if dim is None else f'CEC2017, D = {dim}'}",
-        _make_steering_contenders(),
-        UAV_NAMES if dim is None else CEC_NAMES,
-        dims=(dim,),
-        budget=2500 if dim is None else None,
-        runs=STEERING_RUNS,
-        report=ReportPlan(
-            about="The policy of MeCO-TR was trained on generated problems, none of any suite. It chooses among the "
-            "profiles; TR holds the default for the whole run, the others each one of them.",
-            views=("ranks", "pairs"),
-            focus=STEERING_FOCUS,
-        ),
-        quick=("MeCO-TR", "TR"),
     )
 
 
@@ -176,22 +144,6 @@ FURTHER = {  # each by its own name, which stored campaigns have too
     **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30, 100)},
     "short-cec2017": _make_short_experiment("short-cec2017", "CEC2017, D = 10", CEC_NAMES, 10),
     "short-engineering": _make_short_experiment("short-engineering", "Engineering problems", PAPER_EIGHT, None),
-    **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30)},
-    "steering-uav": _make_steering_experiment(None),
-    "steering-families": Experiment(
-        "steering-families",
-        "What steering the model engine is worth, generated problems",
-        _make_steering_contenders(),
-        _list_unseen_problems(),
-        dims=(10,),
-        runs=STEERING_RUNS,
-        report=ReportPlan(
-            about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
-            views=("ranks", "pairs"),
-            focus=STEERING_FOCUS,
-        ),
-        quick=("MeCO-TR", "TR"),
-    ),
     "unseen": Experiment(
         "unseen",
         "CEC2017, an instance that nothing was tuned on",

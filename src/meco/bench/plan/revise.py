@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, split_name_and_options
+from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, is_removed, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.files.archive import DamagedArchive
 from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
-PRESET_POLICIES = re.compile(r"meco-(loo50|10d|split-\d+d|paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
+PRESET_POLICIES = re.compile(r"meco-(paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
 LEFT_OUT = "left out"  # marks a note of a report that names contenders without their policies
 
 
@@ -108,7 +109,7 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     """
     lost: dict[str, int] = {}
     missing_names: set[str] = set()
-    for contender in experiment.contenders:
+    for contender in (c for c in experiment.contenders if not is_removed(c.method)):
         if missing := {name for name in _list_policy_files(contender, experiment) if not read_policy_digest(name)}:
             lost[contender.label] = len(missing)
             missing_names |= missing
@@ -117,7 +118,8 @@ def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
     kept = tuple(c for c in experiment.contenders if c.label not in lost)
     said = (
         f"{experiment.name}: {LEFT_OUT} {'; '.join(lost)}: {sum(lost.values())} policies that only the paper's "
-        "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
+        "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/archive/<version>"
+        "-policies.tar.xz"
         f"{_compose_training_command(missing_names)}"
     )
     report = replace(experiment.report, notes=(*experiment.report.notes, said))
@@ -138,13 +140,14 @@ def _list_policy_files(contender: Contender, experiment: Experiment) -> set[str]
 
 
 def _compose_training_command(names: Iterable[str]) -> str:
-    """How to train these policies instead, where presets of `meco train` make all of them; else nothing."""
+    """How to train those of these policies that presets of `meco train` make; "" where they make none."""
     found = [PRESET_POLICIES.match(name) for name in sorted(names)]
     presets = dict.fromkeys(match[1] for match in found if match)
-    if not all(found):
+    if not presets:
         return ""
     commands = " and ".join(f"meco train --preset {preset} --out policies" for preset in presets)
-    return f", or train them: {commands}, then set MECO_POLICIES=policies"
+    which = "them" if all(found) else "those as printed"
+    return f", or train {which}: {commands}, then set MECO_POLICIES=policies"
 
 
 def list_labels(experiment: Experiment) -> list[str]:
@@ -154,10 +157,15 @@ def list_labels(experiment: Experiment) -> list[str]:
 
 @lru_cache(maxsize=256)
 def read_policy_digest(name: str) -> str:
-    """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read."""
+    """The first digits of a policy's digest, from its file; "" for a policy that is not there or cannot be read.
+
+    DamagedArchive where the archive of policies is damaged: others would be taken for missing, too.
+    """
     from meco.policies.store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]
+    except DamagedArchive:
+        raise
     except MecoError:
         return ""

@@ -206,13 +206,15 @@ def _write_figure_files(items: list[Item], folder: Path) -> tuple[list[Path], li
 
 
 def _compose_terminal_lines(sections: list[Section]) -> list[str]:
-    """What each experiment comes to in plain text: its tables NAME-choice..., or else the table NAME-ranks."""
+    """What each experiment comes to in plain text: its tables NAME-choice..., else NAME-ranks, else its first one."""
     lines = []
     for section in sections:
         name = section.experiment.name
         tables_ = [item for item in section.items if isinstance(item, Table)]
         chosen = [t for t in tables_ if t.name.startswith(f"{name}-choice")]
-        for item in chosen or [t for t in tables_ if t.name == f"{name}-ranks"]:
+        ranks = [t for t in tables_ if t.name == f"{name}-ranks"]
+        behind = [item.table for item in section.items if isinstance(item, Figure) and item.table is not None]
+        for item in chosen or ranks or [*tables_, *behind][:1]:
             lines += [
                 "",
                 item.title if chosen else f"{name}: {item.title}",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, MecoError
+from meco.files.archive import find_archives
 from meco.files.atomic import write_bytes, write_text
 
 STORE_FILE = "results.sqlite"  # what a campaign writes
-PACKED_FILE = "runs.sqlite.xz"  # the same in little room: what the repository keeps
+PACKED_FILE = "runs.sqlite.xz"  # the same in little room
 
 
 class StoreError(MecoError, OSError):
@@ -17,10 +18,6 @@ class StoreError(MecoError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class MixedPlatforms(InvalidInput):
-    """Results of a platform would be added to those of another."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -35,6 +32,12 @@ def has_store(folder: Path) -> bool:
     """Whether anything was ever written to the store of a folder."""
     path = folder / STORE_FILE
     return path.exists() and path.stat().st_size > 0
+
+
+def find_packed(folder: Path) -> Path | None:
+    """The packed store of a folder, or that of the newest release in its archive; None without either."""
+    path = folder / PACKED_FILE
+    return path if path.exists() else next(iter(find_archives(folder, PACKED_FILE)), None)
 
 
 def explain_sqlite_error(path: Path, error: sqlite3.Error) -> MecoError:

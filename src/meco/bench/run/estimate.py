@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.experiment import Experiment, find_removed
 from meco.bench.plan.run import Run
 from meco.bench.run.groups import RunGroup
 from meco.bench.run.store_contents import StoreContents
@@ -58,7 +58,7 @@ def estimate_experiments(
     """What each experiment costs in that order; a run that two share is counted with the first, done ones nowhere."""
     costs, seen, found = costs or CostModel(), set(done), []
     for experiment in experiments:
-        wanted = list(dict.fromkeys(run for _, run in experiment.wanted_runs()))
+        wanted = list(dict.fromkeys(run for _, run in experiment.wanted_runs() if find_removed(run) is None))
         missing = [run for run in wanted if run not in seen]
         seen.update(missing)
         by_method: dict[str, float] = {}

@@ -119,11 +119,6 @@ def run_group(task: RunGroup) -> GroupOutcome:
     return GroupOutcome(records, time.perf_counter() - begin, here)
 
 
-def probe_platform(nothing: None) -> Platform:
-    """The platform of the worker that does this."""
-    return describe_platform()
-
-
 def _error_text(error: Exception) -> str:
     """An error of ours in its own words, any other with its type and where it happened."""
     if isinstance(error, MecoError):

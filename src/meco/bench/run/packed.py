@@ -17,6 +17,7 @@ import numpy as np
 from meco.bench.plan.run import Run, TestCase
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
+from meco.files.archive import ARCHIVE_FOLDER, read_archive
 from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
@@ -93,13 +94,14 @@ def compress_store(content: bytes) -> bytes:
 
 
 def decompress_store(path: Path) -> bytes:
-    """The database in a file that others may have made; xz notices what changed in it since.
+    """The database in a file that others may have made; xz notices what changed in it since, SHA256SUMS in an archive.
 
     A missing, damaged or too large file is an error.
     """
     try:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
-        content = unpacker.decompress(read_regular(path, LARGEST_FILE), LARGEST_CONTENT)
+        packed = read_archive(path) if path.parent.name == ARCHIVE_FOLDER else read_regular(path, LARGEST_FILE)
+        content = unpacker.decompress(packed, LARGEST_CONTENT)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (lzma.LZMAError, EOFError) as error:

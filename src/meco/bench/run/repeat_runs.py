@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from typing import Any
 
+from meco.bench.plan.experiment import find_removed
 from meco.bench.plan.run import Run
 from meco.bench.run.executors import RunExecutor
 from meco.bench.run.groups import GroupOutcome, RunGroup, run_group
@@ -34,7 +35,9 @@ def draw_runs(
     known = [
         run
         for run, record in contents.runs.items()
-        if (wanted is None or run.method in wanted) and (most_seconds is None or record.seconds <= most_seconds)
+        if find_removed(run) is None
+        and (wanted is None or run.method in wanted)
+        and (most_seconds is None or record.seconds <= most_seconds)
     ]
     if not known:
         raise InvalidInput("the store holds no such runs")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,15 @@ from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import (
-    PACKED_FILE,
     STORE_FILE,
-    MixedPlatforms,
     StoreError,
     explain_sqlite_error,
+    find_packed,
     has_store,
     write_atomically,
 )
 from meco.bench.run.run_record import RunRecord, check_record
 from meco.bench.run.store_contents import StoreContents
-from meco.bench.run.used_packages import NOT_KNOWN, packages_of_run
 from meco.core.platform import Platform
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
@@ -91,12 +90,13 @@ class ResultStore:
     def open(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """The results of a folder to read: its store, or the packed one, unpacked in memory, if that is all there is.
 
-        A folder without either, and a file that is not ours, are errors.
+        A packed store that is archived counts. A folder without either, and a file that is not ours, are errors.
         """
         path = Path(folder) / STORE_FILE
-        if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
+        found = None if has_store(Path(folder)) else find_packed(Path(folder))
+        if found is None:
             return cls(_open_to_read(path), path)
-        path = path.with_name(PACKED_FILE)
+        path = found
         db = sqlite3.connect(":memory:", isolation_level=None)
         db.deserialize(packed.decompress_store(path))
         return cls(db, path)
@@ -117,7 +117,7 @@ class ResultStore:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
+            if find_packed(path.parent) is not None and not has_store(path.parent):
                 with cls.open(folder) as known:
                     _refuse_another_version(known.read_meta("meco"), path.parent)
                     write_atomically(path, known.as_bytes())
@@ -207,48 +207,16 @@ class ResultStore:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_to_storable(name), json.dumps(session)))
 
-    def add_platform(
-        self, made: Platform, runs: Iterable[Run] | None = None, files: Mapping[str, str] | None = None
-    ) -> None:
-        """Keep on what platform results of these runs are made; MixedPlatforms as check_platform() raises it."""
-        self.check_platform(made, runs, files)
+    def add_platform(self, made: Platform) -> None:
+        """Keep the facts of a platform that results are made on."""
         with self._transaction() as db:
             facts = json.dumps(dict(made.facts), sort_keys=True)
             db.execute("INSERT OR IGNORE INTO platforms VALUES (?, ?)", (_to_storable(made.digest), facts))
 
-    def check_platform(
-        self, made: Platform, runs: Iterable[Run] | None = None, files: Mapping[str, str] | None = None
-    ) -> None:
-        """MixedPlatforms where results of these runs on this platform would not go with those that are there.
-
-        Arithmetic, settings and NumPy must be those of every platform there; of other packages the versions that runs
-        there and these runs both compute with. runs None: any; files: users' problems among them, name -> path.
-        """
-        known = self.read_platforms()
-        if not known or set(known) == {made.digest}:
-            return
-        named = {name: path for e in self.read_experiments() for name, path in e.files.items()} | dict(files or {})
-        ours = NOT_KNOWN if runs is None else frozenset[str]().union(*(packages_of_run(run, named) for run in runs))
-        used = self._find_used_packages(named)
-        for digest, facts in known.items():
-            left_out = NOT_KNOWN - (used.get(digest, frozenset()) & ours)
-            there, here = ({k: v for k, v in f.items() if k not in left_out} for f in (facts, made.facts))
-            if there != here:
-                raise MixedPlatforms(describe_mixture(self.path.parent, there, here))
-
-    def _find_used_packages(self, files: Mapping[str, str]) -> dict[str, frozenset[str]]:
-        """By platform, the optional packages that its runs compute with; platforms without runs are left out."""
-        alike = {(digest, run.rpartition(",")[0]) for digest, run in self._db.execute("SELECT platform, run FROM runs")}
-        found: dict[str, frozenset[str]] = {}
-        for digest, run in alike:  # runs that differ in their seed alone use the same
-            found[digest] = found.get(digest, frozenset()) | packages_of_run(Run.from_json(f"{run},0]"), files)
-        return found
-
     def merge(self, other: StoreContents) -> int:
         """Add the results of another folder to this one; the number of runs that are new.
 
-        A run that both have stays as it is here. InvalidInput or MixedPlatforms for results of another version or
-        platform.
+        A run that both have stays as it is here. InvalidInput for results of another version.
         """
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
@@ -257,9 +225,7 @@ class ResultStore:
             )
         before = self.count_runs()
         for digest, facts in other.platforms.items():
-            made_there = [run for run, record in other.runs.items() if record.platform == digest]
-            files = {name: path for e in other.experiments for name, path in e.files.items()}
-            self.add_platform(Platform(digest, facts), made_there, files)
+            self.add_platform(Platform(digest, facts))
         self.add_runs(other.runs.items())
         there = self.read_runs()
         for run, reason in other.failures.items():
@@ -339,16 +305,6 @@ class ResultStore:
         return found
 
 
-def describe_mixture(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """What differs between the platform of a folder's results and another one, and the way out."""
-    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    told = "; ".join(f"{name}: {there.get(name, 'none')} there, {here.get(name, 'none')} here" for name in names)
-    return (
-        f"{folder} holds results of another platform, whose last bits differ ({told}): results of two platforms are "
-        "not mixed. Choose another --out, or run with the packages and settings of the first"
-    )
-
-
 def _open_to_read(path: Path) -> sqlite3.Connection:
     """A store to read, changed by nothing but what SQLite must do after a crash; an error where no file is."""
     if not path.exists():
@@ -402,5 +358,5 @@ def _refuse_another_version(stored: str | None, folder: Path) -> None:
     if stored != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {stored}, and this is meco {__version__}: results of two versions "
-            f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
+            f"are not mixed. Choose another --out, or look at the old ones with: meco report {shlex.quote(str(folder))}"
         )

@@ -8,7 +8,7 @@ import platform
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from meco import __version__
-from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.experiment import Experiment, find_removed
 from meco.bench.plan.revise import pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import WENT_AWAY, RunExecutor, Unreachable
-from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, probe_platform, run_group
+from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.core.platform import PACKAGES, installed_versions
 from meco.core.signals import raise_on_signals
@@ -45,6 +45,7 @@ class Summary:
     failures: dict[Run, str] = field(default_factory=dict)  # what could not be run, and why
     seconds: float = 0.0
     labels: dict[Run, str] = field(default_factory=dict)  # what the contenders of wanted runs are called
+    removed: tuple[str, ...] = ()  # methods and problems whose missing runs cannot be made any more
 
 
 def run_campaign(
@@ -56,12 +57,11 @@ def run_campaign(
     """
     experiments = [pin_versions(e) for e in experiments]
     labels = {run: contender.label for e in experiments for contender, run in e.wanted_runs()}
-    wanted = list(labels)
-    files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.read_runs()
+    removed = {run: name for run in labels if run not in there and (name := find_removed(run)) is not None}
+    wanted = [run for run in labels if run not in removed]
+    files = {name: path for e in experiments for name, path in e.files.items()}
     missing = [run for run in wanted if run not in there]
-    if missing and store.read_platforms():
-        _check_platform(store, workers, missing, files)
     for experiment in experiments:
         store.add_experiment(experiment)
     tasks = make_groups(missing, files, workers.worker_count)
@@ -77,19 +77,7 @@ def run_campaign(
         if tasks:
             store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
     done, seconds = len(store.read_runs().intersection(wanted)), time.monotonic() - campaign.begin
-    return Summary(done, len(wanted), campaign.failures, seconds, labels)
-
-
-def _check_platform(store: ResultStore, workers: RunExecutor, runs: Sequence[Run], files: Mapping[str, str]) -> None:
-    """MixedPlatforms, before any work, where results of a worker would not go with those that are there."""
-    try:
-        found = workers.submit(probe_platform, None).result()
-    except CampaignStopped:
-        raise
-    except Exception:  # a worker that cannot say so: what it brings is looked at when it comes
-        workers.replace_lost()
-        return
-    store.check_platform(found, runs, files)
+    return Summary(done, len(wanted), campaign.failures, seconds, labels, tuple(dict.fromkeys(removed.values())))
 
 
 class _Campaign:
@@ -158,7 +146,7 @@ class _Campaign:
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
             assert outcome.platform is not None, "workers say where they compute"
-            self.store.add_platform(outcome.platform, task.runs)
+            self.store.add_platform(outcome.platform)
             self.store.add_runs(zip(task.runs, outcome.records, strict=True))
             self.progress.count_finished(task, outcome.seconds)
         elif len(task.runs) > 1 and not (outcome.hopeless and alike):

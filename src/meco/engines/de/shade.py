@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace, rows
+from meco.core.arrays import Array, astype, at_least, bounded, namespace, rows
 from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, compare_keys, gain, order
@@ -69,11 +69,9 @@ class Shade(RuleEngine):
     history: SuccessHistory
     archive: ExternalArchive
     remembers = (*RuleEngine.common, "history", "archive")
-    _transient = ("_u", "_parent_key", "_trials")
     _u: ShadeNumbers
     _parent_key: Key
     _trials: Trials
-    replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
         """changes are fields of ShadeSettings in place of the preset's; unknown presets are refused."""
@@ -139,7 +137,6 @@ class Trials(NamedTuple):
     pool: Array  # [B, 2N, D]
 
 
-@fused
 def make_trials(
     x: Array,
     ranked: Array,
@@ -160,7 +157,6 @@ def make_trials(
     return Trials(midpoint_repair(trial, x) if u.fresh is None else redraw_repair(trial, u.fresh), F, CR, pool)
 
 
-@fused
 def select_survivors(
     parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
     history: SuccessHistory, settings: ShadeSettings,

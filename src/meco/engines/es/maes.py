@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Constants, asarray_like, fused, namespace, rows
+from meco.core.arrays import Array, Constants, asarray_like, namespace, rows
 from meco.core.engine import Task, put_given_first
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, order
@@ -77,7 +76,6 @@ class MaEs(RuleEngine):
     label = "MA-ES"
     fewest = 2  # offspring: one to learn from and one to leave
     remembers = (*RuleEngine.common, "distribution", "z", "d")
-    replayable = True
     z: Array  # [B, N, D], steps of the last offspring, from which the next ask learns
     d: Array  # [B, N, D], the same in the matrix's coordinates
 
@@ -118,10 +116,6 @@ class MaEs(RuleEngine):
         """The offspring of every generation, the first included."""
         return self.task.progress(self.size * self.generation, self.generation)
 
-    def _graph_key(self) -> Hashable | None:
-        """None in the second generation where points were given: they are learned from, unlike in any other."""
-        return None if self.generation == 1 and self.task.x0 is not None else super()._graph_key()
-
     def _adapt_to_population(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
         assert self.population is not None
@@ -154,7 +148,6 @@ def native_size(dim: int) -> int:
     return 4 + int(3 * math.log(dim))
 
 
-@fused
 def make_offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
     """Points x and steps d = M z, without sigma, of standard normal numbers z [B, N, D]: [B, N, D] each.
 
@@ -165,7 +158,6 @@ def make_offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
     return fold(now.mean[:, None, :] + now.sigma[:, None, None] * d), d
 
 
-@fused
 def adapt_distribution(
     now: SearchDistribution, z: Array, d: Array, parents: Array, failed: Array, weights: Array, par: StrategyParameters,
     u_fresh: Array, sigma: float, given: bool,

@@ -148,7 +148,7 @@ class AugmentedLagrangian(CmaEs):
         limits = np.clip(np.concatenate([ev.g[0], ev.h[0], -ev.h[0]], axis=-1), -1e50, 1e50)  # [n, p + 2 q]
         values = np.full(len(self.asked), np.nan)
         for i in np.flatnonzero(~ev.failed[0]):
-            self.present = float(ev.f[0, i]), limits[i]
+            self.present = float(np.clip(ev.f[0, i], -1e100, 1e100)), limits[i]  # pycma squares differences
             values[i] = self.lagrangian(self.asked[i])
         return self.ceiling.replace_failed(values[:, None], ev.failed[0])[:, 0].tolist()
 

@@ -70,23 +70,25 @@ class Pymoo(Engine):
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Let the algorithm select among x [1, n, D] and its members; what survives becomes the population."""
+        values, told = self.ceiling.replace_failed(self._stack_values(ev), ev.failed[0]), pack_evaluation(ev)
         if self.generation == 0:
             self._start_algorithm(x[0])
             with contain_warnings():
                 self.asked = self.algorithm.ask()
-        values = self.ceiling.replace_failed(self._stack_values(ev), ev.failed[0])
+            places = [int(np.argmax((x[0] == point).all(axis=1))) for point in self.asked.get("X").astype(np.float64)]
+            values, told = values[places], told[places]  # pymoo drops repeated points
         self._lift_failed_members()
         static = load_library("pymoo.problems.static", self.name).StaticProblem
         n_obj, n_ieq = self.problem.n_obj, self.problem.n_ieq_constr
         parts = dict(zip("FGH", np.split(values, [n_obj, n_obj + n_ieq], axis=1)))
-        self.asked.set("told", pack_evaluation(ev))
+        self.asked.set("told", told)
         with contain_warnings():
             self.algorithm.evaluator.eval(static(self.problem, **parts), self.asked)
             self.algorithm.tell(infills=self.asked)
         self.generation += 1
         survivors = self.algorithm.pop
-        told = unpack_evaluation(np.stack(survivors.get("told")), self.task.n_ineq)
-        self.population = Population(survivors.get("X").astype(np.float64)[None], told)
+        known = unpack_evaluation(np.stack(survivors.get("told")), self.task.n_ineq)
+        self.population = Population(survivors.get("X").astype(np.float64)[None], known)
 
     def _start_algorithm(self, first: np.ndarray) -> None:
         """Set problem and algorithm anew, from these candidates [n, D]; its seed is the run's next number."""

@@ -45,10 +45,6 @@ class RoundPlan(NamedTuple):
         """Steps of the round."""
         return self.explores.shape[0]
 
-    def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors that a recording reads, in the same order for every plan."""
-        return (self.explores, self.others, self.access.writes, self.access.reads, *self.learning)
-
 
 class Agents:
     """Policies k = 0..K-1 with E episodes each: networks, memory and one random stream per policy."""
@@ -56,20 +52,19 @@ class Agents:
     def __init__(self, configs: Sequence[TrainingConfig]) -> None:
         """New networks and empty memories for policies that train in one batch (check_lockstep)."""
         first, learner = configs[0], configs[0].learner
-        self.episodes, self.batch, self.device = first.parallel_episodes, learner.batch, first.device
+        self.episodes, self.batch = first.parallel_episodes, learner.batch
         self.rng = Streams([c.seed for c in configs])
         self.learner = Learner(
             [c.seed for c in configs],
-            _stack_settings(configs, self.device),
+            _stack_settings(configs),
             copy_every=learner.copy_every,
             shape=PAPER_SHAPE,
             sigmoid=learner.q_output == "sigmoid",
-            device=self.device,
         )
-        self.replay = ReplayMemory(len(configs), learner.memory, self.learner.shape.features, self.device)
+        self.replay = ReplayMemory(len(configs), learner.memory, self.learner.shape.features)
         self._explore = np.array([[c.learner.explore] for c in configs])  # [K, 1]
         grids = np.array([DECODERS[c.episode.decoder].grid for c in configs])
-        self._values = torch.from_numpy(grids).to(self.device)  # [K, A]
+        self._values = torch.from_numpy(grids)  # [K, A]
 
     def __len__(self) -> int:
         return self.rng.runs
@@ -83,8 +78,8 @@ class Agents:
         seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
         access = self.replay.reserve_access(u[..., UNIFORMS_PER_ACTION:])
         learning = self.learner.reserve_steps(self.episodes * (steps - access.idle))
-        explores = torch.from_numpy(seldom < self._explore).to(self.device)
-        others = torch.from_numpy(draw_index(which, self.learner.shape.outputs)).to(self.device)
+        explores = torch.from_numpy(seldom < self._explore)
+        others = torch.from_numpy(draw_index(which, self.learner.shape.outputs))
         return RoundPlan(explores, others, access, learning)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
@@ -110,7 +105,7 @@ class Agents:
 
     def keep_policies(self, policies: Sequence[int]) -> None:
         """Drop all policies but those of these rows; their networks, memories and streams stay as they are."""
-        rows = torch.tensor(policies, device=self.device)
+        rows = torch.tensor(policies)
         self.learner.keep_policies(rows)
         self.replay.keep_policies(rows)
         self.rng = self.rng.select(policies)
@@ -118,7 +113,7 @@ class Agents:
         self._values = self._values[rows]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The numbers of a checkpoint by name, copied from a device; counters() goes with them."""
+        """The numbers of a checkpoint by name; counters() goes with them."""
         tensors = {name: getattr(self.learner, name) for name in Learner.TENSORS}
         return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
 
@@ -131,7 +126,7 @@ class Agents:
         for name, mine in self.arrays().items():
             if (arrays[name].shape, arrays[name].dtype) != (mine.shape, mine.dtype):
                 raise DamagedFile(f"{name} must be {mine.shape} of {mine.dtype}; got {arrays[name].shape}")
-        tensors = {name: torch.from_numpy(a).to(self.device) for name, a in arrays.items()}
+        tensors = {name: torch.from_numpy(a) for name, a in arrays.items()}
         self.learner.restore(tensors, counters["learned"])
         self.replay.restore(tensors["memory"], counters["written"])
         self.rng.restore(counters["streams"])
@@ -146,7 +141,7 @@ class RoundStatistics(NamedTuple):
 
 
 def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> RoundStatistics:
-    """Play all episodes of a round to their end, learning at every step; the host reads no number on the way.
+    """Play all episodes of a round to their end, learning at every step.
 
     Resets and steps the environment, and changes the agents' networks and memories.
     """
@@ -170,12 +165,12 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
     return RoundStatistics(reward, torch.stack(losses).mean(0), taken)
 
 
-def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
-    """Settings of each policy as columns [K, 1] on the device."""
+def _stack_settings(configs: Sequence[TrainingConfig]) -> StackedSettings:
+    """Settings of each policy as columns [K, 1]."""
 
     def column(values: Iterable[float]) -> Tensor:
         """One number of each policy: [K, 1]."""
-        return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
+        return torch.tensor([[float(value)] for value in values], dtype=torch.float64)
 
     return StackedSettings(
         lr_first=column(c.learner.lr_first for c in configs),

@@ -35,6 +35,10 @@ class TaskSettings(Settings):
         Where all are of files, no suite takes part: it is called "own".
         """
         super().__post_init__()
+        if isinstance(self.problems, str) or not all(isinstance(name, str) for name in self.problems):
+            raise InvalidInput(
+                f'problems of a training must be names, such as ("C01", "mine.py:name"); got {self.problems!r:.60}'
+            )
         if self.problems and all(map(names_a_file, self.problems)):
             object.__setattr__(self, "suite", OWN)
         if self.suite == OWN and not self.problems:
@@ -106,16 +110,12 @@ class TrainingConfig(Settings):
     episode: EpisodeSettings = field(default_factory=EpisodeSettings)
     parallel_episodes: int = 1  # more than 1 is not the paper's training: episodes of one policy side by side
     seed: int = 1
-    device: str = "cpu"
-    compiled: bool = False  # formulas compiled for the device, which takes a minute and differs in the last bits
 
     minimums: ClassVar = {"epochs": 1, "parallel_episodes": 1, "seed": 0}
 
     def __post_init__(self) -> None:
-        """Refuse settings that do not go together: compiled on "cpu", a broken last round, a budget without a step."""
+        """Refuse settings that do not go together: a broken last round, a budget without a step."""
         super().__post_init__()
-        if self.compiled and self.device == "cpu":
-            raise InvalidInput("formulas are compiled for a torch device; got device='cpu'")
         if self.episodes % self.parallel_episodes:
             raise InvalidInput(
                 f"parallel_episodes must divide the {self.episodes} episodes of the training; "

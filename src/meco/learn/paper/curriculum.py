@@ -62,13 +62,6 @@ class Curriculum:
         """The episodes of the next round: one, or as many as run side by side. Takes them from the queue, and draws."""
         return [self._plan_episode() for _ in range(self.config.parallel_episodes)]
 
-    def peek_seeds(self) -> list[int]:
-        """The seeds of the round after this one; queue and generator are put back as they were."""
-        state, queue = self._generator.bit_generator.state, list(self.queue)
-        seeds = [job.seed for job in self.plan_round()]
-        self._generator.bit_generator.state, self.queue = state, queue
-        return seeds
-
     def _plan_episode(self) -> EpisodePlan:
         """Take the next episode from the epoch, a new one where that is over; the order of draws is part of a seed."""
         if not self.queue:

@@ -85,11 +85,10 @@ class Learner:
         shape: NetworkShape = PAPER_SHAPE,
         copy_every: int = 10,
         sigmoid: bool = False,
-        device: str = "cpu",
     ) -> None:
         """Draw a network for each seed; targets begin as copies, moments at 0."""
         self.shape, self.settings, self.copy_every, self.sigmoid = shape, settings, copy_every, sigmoid
-        self.online = init_networks(seeds, shape).to(device)
+        self.online = init_networks(seeds, shape)
         self.target = self.online.clone()
         self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
         self.steps = 0
@@ -111,13 +110,13 @@ class Learner:
         rate = self.settings.lr_first + self._change * (self._make_tensor(before)[:, None, None] * self._per_step)
         first = self._make_tensor([1.0 - BETA1**n for n in numbers])
         second = self._make_tensor([(1.0 - BETA2**n) ** 0.5 for n in numbers])
-        copied = torch.tensor([n % self.copy_every == 0 for n in numbers], device=self.online.device)
+        copied = torch.tensor([n % self.copy_every == 0 for n in numbers])
         self.steps += count
         return LearningSteps(rate, first, second, copied)
 
     def _make_tensor(self, values: Sequence[float]) -> Tensor:
-        """Values as a tensor of the networks' type, on their device."""
-        return torch.tensor(values, dtype=self.online.dtype, device=self.online.device)
+        """Values as a tensor of the networks' type."""
+        return torch.tensor(values, dtype=self.online.dtype)
 
     def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
         """Change the networks by one step, each policy on its own mini-batch; the losses before it, [K].

@@ -34,8 +34,7 @@ class Episode:
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
     the episodes that end here; unless given, the episode keeps one of its own. record=False
-    keeps no trace for results(), which training never asks for. TrustRegionEpisode is the
-    same for theta and share of TR-ES.
+    keeps no trace for results(), which training never asks for.
 
     Examples:
         >>> from meco.learn import Episode

@@ -1,8 +1,7 @@
 """Every training the paper needs, as data: which policies, on which problems, with which settings.
 
-The shipped policies are rewarded by the decrease of f + nu and chosen among seeds on their training problems.
 "paper-..." are the paper's own trainings: its reward and settings, and seeds that were fixed before any was trained.
-"as-printed" is all of these that its tables need in several seeds.
+"as-printed" is all of these that its tables need in several seeds, "ablation" the other decodings and rewards.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from meco.policies.paper.methods import PRINTED_SEEDS
 from meco.problems.suite import SUITES
 
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
-SHIPPED_SETTINGS: dict[str, Any] = {"reward": "score"}  # what the shipped policies change of the paper's settings
 SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no two folds draw alike
 
 Preset = Callable[[int], list[TrainingConfig]]  # from a seed
@@ -60,12 +58,12 @@ def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 
-def _make_all_problems_configs(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
+def _make_all_problems_configs(seed: int) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [_make_config(name, seed, dim=10, **settings)]
+    return [_make_config("meco-paper-10d", seed, dim=10)]
 
 
-def _make_split_configs(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+def _make_split_configs(seed: int, dim: int, name: str, **settings: Any) -> list[TrainingConfig]:
     """The fixed split: all problems but those held out."""
     problems = list_problems_without("cec2017", HELD_OUT)
     return [_make_config(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
@@ -92,7 +90,7 @@ def _with_seed_in_names(make: Preset) -> Preset:
 
 
 _PAPER_TRAININGS: dict[str, Preset] = {
-    "paper-10d": partial(_make_all_problems_configs, name="meco-paper-10d"),
+    "paper-10d": _make_all_problems_configs,
     "paper-loo50": lambda seed: make_leave_one_out_configs("meco-paper-loo50", seed, dim=50),
     **{f"paper-split-{dim}d": partial(_make_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
 }
@@ -101,9 +99,6 @@ PAPER_PRESETS = {name: _with_seed_in_names(make) for name, make in _PAPER_TRAINI
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": lambda seed: _make_all_problems_configs(seed, **SHIPPED_SETTINGS),
-        "loo50": lambda seed: make_leave_one_out_configs("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
-        **{f"split-{dim}d": partial(_make_split_configs, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
         "ablation": _make_ablation_configs,
         **PAPER_PRESETS,
         "as-printed": lambda seed: [*PAPER_PRESETS["paper-loo50"](seed), *PAPER_PRESETS["paper-10d"](seed)],

@@ -40,10 +40,10 @@ class ReplayMemory:
     Checkpoints hold the rows as they are.
     """
 
-    def __init__(self, policies: int, capacity: int, features: int, device: str = "cpu") -> None:
-        """Empty memories of so many policies and transitions each, on a device."""
+    def __init__(self, policies: int, capacity: int, features: int) -> None:
+        """Empty memories of so many policies and transitions each."""
         self.capacity, self.features = capacity, features
-        self.rows = torch.zeros(policies, capacity, 2 * features + 3, dtype=torch.float64, device=device)
+        self.rows = torch.zeros(policies, capacity, 2 * features + 3, dtype=torch.float64)
         self.written = 0
 
     @property
@@ -65,7 +65,7 @@ class ReplayMemory:
         )
         reads = self._global_rows(chosen).reshape(steps, episodes, -1)
         self.written += steps * episodes
-        columns, rows = (torch.from_numpy(part).to(self.rows.device) for part in (order % self.capacity, reads))
+        columns, rows = (torch.from_numpy(part) for part in (order % self.capacity, reads))
         return MemoryAccess(columns, rows, int(np.count_nonzero(size < batch)))
 
     def write(self, column: Tensor, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, *, last: bool) -> None:
@@ -83,7 +83,7 @@ class ReplayMemory:
 
     def add(self, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, *, last: bool) -> None:
         """Store one transition of each policy, s and s_next [K, S], action and reward [K]; the oldest goes if full."""
-        column = torch.tensor([self.written % self.capacity], device=self.rows.device)
+        column = torch.tensor([self.written % self.capacity])
         self.write(column, s, action, reward, s_next, last=last)
         self.written += 1
 
@@ -93,7 +93,7 @@ class ReplayMemory:
         Uniform numbers u [K, M] decide, M at most size.
         """
         rows = self._global_rows(sample_without_replacement(u, self.size)).reshape(-1)
-        return self.read(torch.from_numpy(rows).to(self.rows.device))
+        return self.read(torch.from_numpy(rows))
 
     def _global_rows(self, rows: np.ndarray) -> np.ndarray:
         """Rows [..., K, M] of each policy as rows among those of all policies."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from meco.core.arrays import fusing, to_numpy
+from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
 from meco.files.schema import check_form
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
@@ -23,15 +22,13 @@ from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import STATE_SCHEMA, Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import limit_to_one_thread
-from meco.learn.paper.recorded_rounds import make_rounds
 from meco.learn.paper.rounds import RoundResult, Rounds
 from meco.learn.paper.torch_network import view_layers
-from meco.learn.settings import check_device
 from meco.policies.network import Weights
 
 # settings that policies in one batch must have in common
 SHARED_SETTINGS = (
-    "dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device", "compiled",
+    "dim", "budget", "pop_size", "decoder", "reward", "memory", "batch", "copy_every", "parallel_episodes", "q_output",
 )  # fmt: skip
 
 
@@ -112,8 +109,7 @@ class Trainer:
         """
         began = saved = time.monotonic()
         before = self.played
-        compiling = fusing() if self.configs[0].compiled else nullcontext()
-        with limit_to_one_thread(), torch.no_grad(), compiling:
+        with limit_to_one_thread(), torch.no_grad():
             while self._active:
                 outcomes = self._play_or_save()
                 self._retire_finished()
@@ -155,9 +151,8 @@ class Trainer:
         each = [job for several in jobs for job in several]
         known = [c.references.look_up([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
-            self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
+            self._rounds = Rounds([self.configs[k] for k in self._active], self.agents)
         result = self._rounds.play_episodes(each, np.array(known), self.agents.draw_round_plan(self.configs[0].steps))
-        self._rounds.draw_ahead([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
         outcomes = _list_outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
             curriculum.add_outcomes(played, found)
@@ -233,7 +228,7 @@ class Trainer:
 
 
 def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
-    """One record per policy and episode, [K][E]; waits for a device."""
+    """One record per policy and episode, [K][E]."""
     reward, loss, actions = (to_numpy(part).tolist() for part in result.statistics)
     shape = result.statistics.reward.shape
     best, score = (to_numpy(part).reshape(shape).tolist() for part in (result.best_objective, result.score))
@@ -244,7 +239,7 @@ def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
 
 
 def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
-    """Refuse none at all, and policies that cannot train in one batch, have one name, or want a device not there."""
+    """Refuse none at all, and policies that cannot train in one batch or have one name."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
     for setting in SHARED_SETTINGS:
@@ -254,7 +249,6 @@ def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
     names = [c.name for c in configs]
     if len(set(names)) < len(names):
         raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
-    check_device(configs[0].device)
 
 
 def lockstep_groups(configs: Sequence[TrainingConfig], most: int | None = None) -> list[list[TrainingConfig]]:

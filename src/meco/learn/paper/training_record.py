@@ -16,6 +16,7 @@ from meco import __version__
 from meco.errors import DamagedFile
 from meco.figures.training_figure import make_training_figure
 from meco.files.atomic import write_bytes
+from meco.gone import find_names
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.source_commit import source_commit
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
@@ -24,13 +25,8 @@ if TYPE_CHECKING:
     from meco.learn.paper.trainer import Trained
 
 
-def write_policy_and_log(
-    folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
-) -> Path:
-    """Write the log and the policy with its metadata, over older ones; the path of the policy.
-
-    Makes the folder. losses are those of the candidates it was chosen among, by seed.
-    """
+def write_policy_and_log(folder: Path | str, trained: Trained, command: str | None = None) -> Path:
+    """Write the log and the policy with its metadata, over older ones; the path of the policy. Makes the folder."""
     config, folder = trained.config, Path(folder)
     settings = config.as_dict()
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +39,6 @@ def write_policy_and_log(
         "commit": source_commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
         "training": settings,
-        **({"chosen_among": dict(losses)} if losses else {}),
         "versions": {
             "meco": __version__,
             "python": platform.python_version(),
@@ -66,15 +61,9 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
     """The settings and the epochs of a training log; an OSError without the file, DamagedFile for another one."""
     try:
         first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        if "engine" in first and "layout" in first["training"]:
-            raise DamagedFile(
-                f"{path} is the log of a `meco train-tr`, of which there is no picture: its lines are the rounds with "
-                "the errors of their fits, the scores of the choice, and the tree in words"
-            )
-        return TrainingConfig.from_dict(first["training"]), rows
+        left = find_names("training setting")  # logs of 0.3 have them
+        return TrainingConfig.from_dict({k: v for k, v in first["training"].items() if k not in left}), rows
     except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DamagedFile):
-            raise
         raise DamagedFile(f"{path} is not a training log ({error})") from error
 
 

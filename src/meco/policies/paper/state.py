@@ -13,7 +13,6 @@ from meco.core.arrays import (
     Array,
     at_least,
     bounded,
-    fused,
     masked_max,
     masked_mean,
     masked_min,
@@ -115,7 +114,6 @@ def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
     return mean, xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
-@fused
 def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
     key = Key(relaxed_violation(c, eps), f)
@@ -155,7 +153,6 @@ def make_reference(ev: Evaluation, delta: float) -> Reference:
     return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
 
 
-@fused
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
     """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
     entries = reshaped(x, (x.shape[0], -1))
@@ -164,7 +161,6 @@ def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array
     return centre_and_spread(entries, ok)
 
 
-@fused
 def objective_centre_and_spread(
     f: Array, now: PopulationSummary, first: Reference, ok: Array | None
 ) -> tuple[Array, Array]:
@@ -194,7 +190,6 @@ def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
     return count_flags(ev.feasible) / at_least(count_flags(ok), 1.0)
 
 
-@fused
 def objective_violation_agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     """s10 [B] = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Constants, fused, namespace, running_sums, stack_columns
+from meco.core.arrays import Array, Constants, namespace, running_sums, stack_columns
 from meco.core.problem import Problem, round_half_away
 from meco.errors import InvalidInput
 from meco.problems.cec2017.instances import Instance, make_instance
@@ -71,39 +71,33 @@ def _rippled_squares(u: Array, height: float, pace: float, offset: float) -> Arr
 # -- C01 to C11 ------------------------------------------------------------------------------------
 
 
-@fused
 def c01(y: Array) -> Values:
     """Squared prefix sums under rippled squares."""
     return squared_prefix_sums(y), [_rippled_squares(y, 5000.0, 0.1, 4000.0)], []
 
 
-@fused
 def c02(y: Array, z: Array) -> Values:
     """C01 with its constraint of the rotated point z."""
     return squared_prefix_sums(y), [_rippled_squares(z, 5000.0, 0.1, 4000.0)], []
 
 
-@fused
 def c03(y: Array) -> Values:
     """C01 with an equality of waves."""
     h = -_sum_coordinates(y * namespace(y).sin(0.1 * math.pi * y))
     return squared_prefix_sums(y), [_rippled_squares(y, 5000.0, 0.1, 4000.0)], [h]
 
 
-@fused
 def c04(y: Array) -> Values:
     """Rastrigin between two inequalities of waves."""
     xp = namespace(y)
     return rastrigin(y), [-_sum_coordinates(y * xp.sin(2.0 * y)), _sum_coordinates(y * xp.sin(y))], []
 
 
-@fused
 def c05(y: Array, z: Array, w: Array) -> Values:
     """Rosenbrock, with rippled squares of two rotated points."""
     return rosenbrock(y), [_rippled_squares(z, 50.0, 2.0, 40.0), _rippled_squares(w, 50.0, 2.0, 40.0)], []
 
 
-@fused
 def c06(y: Array) -> Values:
     """Rastrigin under six equalities, the last two of which are each other's negative."""
     xp = namespace(y)
@@ -119,7 +113,6 @@ def c06(y: Array) -> Values:
     return rastrigin(y), [], h
 
 
-@fused
 def c07(y: Array) -> Values:
     """Waves under one equality, stated twice with opposite signs."""
     xp = namespace(y)
@@ -127,13 +120,11 @@ def c07(y: Array) -> Values:
     return _sum_coordinates(y * xp.sin(y)), [], [h1, -h1]
 
 
-@fused
 def c08(y: Array) -> Values:
     """The largest coordinate, with prefix sums of the odd and of the even ones as equalities."""
     return namespace(y).max(y, axis=-1), [], [squared_prefix_sums(y[..., 0::2]), squared_prefix_sums(y[..., 1::2])]
 
 
-@fused
 def c09(y: Array) -> Values:
     """The largest coordinate, with a product of the even ones and a chain of the odd ones."""
     xp = namespace(y)
@@ -142,13 +133,11 @@ def c09(y: Array) -> Values:
     return xp.max(y, axis=-1), [xp.prod(y[..., 1::2], axis=-1)], [chain]
 
 
-@fused
 def c10(y: Array) -> Values:
     """The largest coordinate, with prefix sums and differences of neighbours as equalities."""
     return namespace(y).max(y, axis=-1), [], [squared_prefix_sums(y), squared_differences(y)]
 
 
-@fused
 def c11(y: Array) -> Values:
     """The sum of the coordinates, with their product and the differences of neighbours."""
     return _sum_coordinates(y), [namespace(y).prod(y, axis=-1)], [squared_differences(y)]
@@ -157,20 +146,17 @@ def c11(y: Array) -> Values:
 # -- C12 to C20 with u = y; C21 to C28 are the same with u = M y --------------------------------------
 
 
-@fused
 def c12(u: Array) -> Values:
     """Rastrigin between a diamond and a sphere."""
     return rastrigin(u), [4.0 - _sum_coordinates(abs(u)), sum_of_squares(u) - 4.0], []
 
 
-@fused
 def c13(u: Array) -> Values:
     """Rosenbrock with a limit on Rastrigin's function and two on the sum of the coordinates."""
     total = _sum_coordinates(u)
     return rosenbrock(u), [rastrigin(u) - 100.0, total - 2.0 * u.shape[-1], 5.0 - total], []
 
 
-@fused
 def c14(u: Array) -> Values:
     """Ackley on a sphere, close to the first axis."""
     xp = namespace(u)
@@ -184,7 +170,6 @@ def c14(u: Array) -> Values:
     return f, [sum_of_squares(u[..., 1:]) + 1.0 - abs(u[..., 0])], [s - 4.0]
 
 
-@fused
 def c15(u: Array) -> Values:
     """The largest |u_i| in a ball; the equality lets it have periodic values only."""
     xp = namespace(u)
@@ -192,7 +177,6 @@ def c15(u: Array) -> Values:
     return f, [sum_of_squares(u) - 100.0 * u.shape[-1]], [xp.cos(f) + xp.sin(f)]
 
 
-@fused
 def c16(u: Array) -> Values:
     """Sum of |u| on shells around the centre."""
     xp = namespace(u)
@@ -201,7 +185,6 @@ def c16(u: Array) -> Values:
     return f, [sum_of_squares(u) - 100.0 * u.shape[-1]], [t * t - xp.exp(t) - 1.0 + math.e]
 
 
-@fused
 def c17(u: Array) -> Values:
     """Griewank on a sphere, with a count of signs."""
     xp = namespace(u)
@@ -212,7 +195,6 @@ def c17(u: Array) -> Values:
     return f, [1.0 - _sum_coordinates(signs)], [s - 4.0 * dim]
 
 
-@fused
 def c18(u: Array) -> Values:
     """Rastrigin of rounded coordinates, with Rosenbrock's valley as equality."""
     xp = namespace(u)
@@ -223,7 +205,6 @@ def c18(u: Array) -> Values:
     return rastrigin(coarse), [1.0 - _sum_coordinates(xp.abs(u)), sum_of_squares(u) - 100.0 * u.shape[-1]], [h1]
 
 
-@fused
 def c19(u: Array) -> Values:
     """Roots and waves; the first inequality cannot be met."""
     xp = namespace(u)
@@ -234,7 +215,6 @@ def c19(u: Array) -> Values:
     return f, [g1, _sum_coordinates(xp.sin(2.0 * u) ** 2) - 0.5 * dim], []
 
 
-@fused
 def c20(u: Array) -> Values:
     """Schaffer's function of neighbours in a ring."""
     xp = namespace(u)
@@ -315,8 +295,6 @@ def make_problem(name: str, dim: int | None = None, instance: str | int = "paper
 
 class _Formula:
     """A definition with the shift and maps of one instance; picklable, so it can travel to workers."""
-
-    recordable = True
 
     def __init__(self, definition: Definition, instance: Instance) -> None:
         """Formulas of one problem and one D stack, whatever their instances."""

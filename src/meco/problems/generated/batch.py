@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, overload
+from typing import overload
 
 import numpy as np
 
@@ -86,7 +86,6 @@ class StackingFormula:
     stacks_with: Hashable  # equal for formulas of one kind and one D
     finite_within: float = math.inf  # |x| up to which every value is a number; -1: some fail
     draws: int = 0  # normal numbers that a call takes from chance
-    recordable: ClassVar[bool] = True
 
     @staticmethod
     def stack(problems: Sequence[Problem]) -> GeneratedBatch:

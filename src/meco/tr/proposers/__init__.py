@@ -1,1 +1,1 @@
-"""Who proposes the points of an iteration: the models (model_points.py), and for TR-ES an evolution strategy."""
+"""What makes the points of an iteration out of its models."""

@@ -190,7 +190,7 @@ def find_least_known(
     unit = (region.delta / local.spread)[:, None, None]
     if failures is not None:
         tries = shorten_risky_steps(tries, failures, region)
-    if isinstance(needed, np.ndarray) and not needed.all():
+    if not needed.all():
         found = np.zeros((u.shape[0], count, u.shape[2]))
         found[needed] = _select_least_known(fit.of(needed), tries[needed], unit[needed], count)
         return found

@@ -1,1 +1,0 @@
-"""Everything that knows CUDA: recorded iterations and rounds, kernels, and problems chosen on the device."""

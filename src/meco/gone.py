@@ -1,0 +1,85 @@
+"""Names that left the library in 0.4, and what to use instead; errors and imports answer with these lines until 0.5."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+VERSION = "0.4"
+_TR = "use TR, the default; learning to control it did not beat a constant"
+_VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
+_SPLITS = tuple(f"split-{dim}d" for dim in (10, 30, 50, 100))
+NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
+    "command": {
+        "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
+        "episodes": "record your own from gymnasium.make('meco.gym:MeCO-v0')",
+        "train-tr": "learning to control TR did not beat a constant; meco train trains the policy of MeCO",
+    },
+    "option of train": {
+        "--device": "training runs on the CPU; leave it out",
+        "--select": "fix the seeds beforehand: --seeds 1,2,3 trains a policy of each",
+    },
+    "method": {"TR-ES": _TR, "MeCO-TR": _TR},
+    "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
+    "training preset": {
+        **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
+    },
+    "training setting": {
+        "device": "training runs on the CPU; leave it out",
+        "compiled": "training runs on the CPU; leave it out",
+    },
+    "feature set": {"tr-search": _TR, "model-search": _TR},
+    "name of meco.learn": {"TrustRegionEpisode": _TR},
+    "name of meco.policies": {"Correcting": _TR, "Choosing": _TR},
+    "experiment": {
+        f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
+    },
+}
+MODULES = {  # below meco, with all that is inside
+    "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
+    "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
+    "learn.paper.mixed": "policies in one batch share decoder and reward",
+    "learn.paper.selection": "fix the seeds beforehand: meco train --seeds 1,2,3",
+    "bench.run.used_packages": "every stored run names its platform, and meco verify repeats runs",
+    "files.source_digest": "meco.files.modules.file_digest",
+    "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
+    "learn.tr": _TR,
+    "learn.profiles": _TR,
+    "learn.engine_digest": _VERSION_OF_POLICY,
+    "policies.profile_search": _TR,
+    "policies.engine_stamp": _VERSION_OF_POLICY,
+    "tr.steered": _TR,
+    "tr.profiles": "give controls to the method: meco.Method('TR', margin=0.05)",
+    "tr.features": _TR,
+    "tr.profile_features": _TR,
+    "tr.knowledge": _TR,
+    "tr.proposers.offspring": _TR,
+    "tr.proposers.strategy": "MA-ES is meco.engines.es.maes",
+}
+
+
+def find_advice(kind: str, name: object) -> str | None:
+    """What to use instead of a name of this kind that left, whatever its capitalisation; None for other names."""
+    return next((told for gone, told in NAMES.get(kind, {}).items() if gone.lower() == str(name).lower()), None)
+
+
+def refuse_gone(kind: str, name: str) -> None:
+    """Raise ImportError for a name of this kind that left; others pass."""
+    if told := find_advice(kind, name):
+        raise ImportError(f"{kind} {name!r} left in {VERSION}: {told}", name=name)
+
+
+def find_names(kind: str) -> Collection[str]:
+    """The names of this kind that left."""
+    return NAMES.get(kind, {}).keys()
+
+
+class GoneModules:
+    """A finder for sys.meta_path that answers an import of a module that left with the line of MODULES."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+        """None for other modules; ImportError for one that left."""
+        for gone, told in MODULES.items():
+            if f"{name}.".startswith(f"meco.{gone}."):
+                raise ImportError(f"meco.{gone} left in {VERSION}: {told}", name=name)
