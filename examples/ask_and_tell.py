@@ -1,5 +1,8 @@
 """The loop is yours: ask for points, evaluate them wherever you like, tell their values in any order."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 
 import meco

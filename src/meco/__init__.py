@@ -14,6 +14,7 @@ from meco.gone import GoneModules as _GoneModules
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
     from meco._minimize import minimize as minimize
     from meco.adapters.scipy import scipy_method as scipy_method
+    from meco.answer.confirm import confirm as confirm
     from meco.batch_solve import solve as solve
     from meco.bench.report.run_page import write_report as write_report
     from meco.core.evaluation import Evaluation as Evaluation
@@ -33,7 +34,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.problems.suite import get_suite as get_suite
     from meco.result import Result as Result
     from meco.run.command import Command as Command
-    from meco.run.confirm import confirm as confirm
     from meco.run.constraints import LinearConstraint as LinearConstraint
     from meco.run.progress import Progress as Progress
     from meco.variables import Variable as Variable
@@ -56,7 +56,7 @@ _HOMES = {
     "LinearConstraint": "run.constraints",
     "Command": "run.command",
     "Progress": "run.progress",
-    "confirm": "run.confirm",
+    "confirm": "answer.confirm",
     "Problem": "core.problem",
     "problem": "core.problem",
     "get_problem": "problems.suite",

@@ -12,23 +12,20 @@ import numpy as np
 
 from meco.answer.build import make_result
 from meco.answer.table import Table
-from meco.core.capabilities import Convergence, OwnLoop
+from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput, UnknownName, log_event, warn_user
 from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, OnError, Stop, StopName, Tolerances, Workers
 from meco.result import Result
+from meco.run.begin import make_answers, make_search
 from meco.run.blas import one_thread
 from meco.run.call import Call
-from meco.run.equalities import EqualityDefaults
-from meco.run.generations import Generations
-from meco.run.layout import Answers
 from meco.run.log import Events
 from meco.run.quick_calls import advise
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
 from meco.run.run import Driver, Run
 from meco.run.scipy_compat import explain_unknown_keywords
-from meco.run.search import Search
 from meco.run.stop import Stopping, StopRun
 from meco.run.workers import Pool, Serial
 from meco.variables import HasEnds, Variables
@@ -283,28 +280,6 @@ class _Session:
         missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
         said = f"{missing} of the {len(self.request.x0)} starting points were not tried (population or budget)"
         return [said] if missing else []
-
-
-def make_answers(request: Request, *, asynchronous: bool = False) -> Answers:
-    """An empty record of answers, with what the request says of their constraints."""
-    equalities = EqualityDefaults(request.known, by_arrival=asynchronous)
-    answers = Answers(len(request.constraint_names) or None, equalities)
-    if request.known is not None:
-        answers.declare(request.known.g.shape[1], request.known.h.shape[1])
-    return answers
-
-
-def make_search(request: Request, answers: Answers, *, asynchronous: bool = False) -> Search:
-    """The search of a request: around an engine, or a library that calls the function itself."""
-    if asynchronous:
-        from meco.run.async_engine import AsyncEngine
-
-        return AsyncEngine(request, answers)
-    if OwnLoop in METHODS[request.method].offers:
-        from meco.run.library import LibrarySearch
-
-        return LibrarySearch(request, answers)
-    return Generations(request, answers)
 
 
 def _fill_defaults_from_folder(

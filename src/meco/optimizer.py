@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco._minimize import make_answers, make_search
-from meco.answer.build import library_versions, make_result
+from meco.answer.build import make_result
 from meco.answer.table import Table
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
@@ -18,10 +17,17 @@ from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result
 from meco.run.answer import Answer, Fault, check_finite, make_failed_answer
+from meco.run.begin import make_answers, make_search
 from meco.run.blas import one_thread
 from meco.run.folder import FORMAT, INPUTS_FORM
-from meco.run.log import Event, Events
-from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
+from meco.run.log import Event, Events, library_versions
+from meco.run.request import (
+    Request,
+    make_request,
+    options_from_inputs,
+    tolerances_from_inputs,
+    variables_from_inputs,
+)
 from meco.run.run import Run
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.variables import HasEnds, Variables

@@ -23,15 +23,6 @@ def make_box(request: Request) -> Box:
     return Box(lower[None, None], upper[None, None], integer, scale, range=request.range, categories=categories)
 
 
-def make_search_box(request: Request) -> Box:
-    """The box of a search: with cheap constraints, one that repairs points that violate them."""
-    if request.cheap is None:
-        return make_box(request)
-    from meco.run.cheap import add_cheap_repair
-
-    return add_cheap_repair(make_box(request), request.cheap.inside)
-
-
 def find_categories(variables: Variables) -> Categories | None:
     """The variables that are categories, as engines see them; None without any."""
     columns = np.flatnonzero(variables.categorical)

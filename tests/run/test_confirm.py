@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import Stop
+from meco.answer.confirm import average_calls, best_confirmed_point
 from meco.errors import InvalidInput
-from meco.run.confirm import average_calls, best_confirmed_point
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-import meco
 from meco.answer.noise import NoisyAnswer, choose_noisy_answer
 from meco.answer.table import Judgement, Table
 from meco.errors import InvalidInput
@@ -29,11 +27,11 @@ from meco.result import (
 )
 from meco.run.answer import FAULT_MESSAGES, Fault
 from meco.run.layout import Answers
+from meco.run.log import library_versions
 from meco.run.request import Request
 from meco.run.search import Facts
 from meco.run.stop import STOP_MESSAGES
 
-PYTHON_VERSION = platform.python_version()
 NO_FACTS = Facts()
 WIDE_TOLERANCE = 0.01  # share of the largest value of an equality, above which its tolerance says little
 TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
@@ -142,11 +140,6 @@ def _describe_repeats(noisy: NoisyAnswer) -> dict[str, Any]:
         "spread": noisy.error * math.sqrt(noisy.calls),
         "constraint_spread": noisy.constraint_errors * math.sqrt(noisy.calls),
     }
-
-
-def library_versions() -> dict[str, str]:
-    """What a run depended on; run folders and saved searches hold these names."""
-    return {"meco": meco.__version__, "python": PYTHON_VERSION, "numpy": np.__version__}
 
 
 def _policy_version(facts: Facts) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 FOLLOW_SECONDS = 2.0  # between two looks at the log of a run that is followed
 
@@ -41,7 +42,7 @@ def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
     """Write the page of a run once, or whenever its log has grown, until the run ends or Ctrl-C."""
     from meco.core.signals import treat_sigterm_as_interrupt
     from meco.files.atomic import write_text
-    from meco.run.recorded import compose_page, read_recorded
+    from meco.run.recorded import read_recorded
 
     seen, ended = -1, False
     with treat_sigterm_as_interrupt():
@@ -51,7 +52,7 @@ def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
                 ended = not follow or (bool(recorded.events) and recorded.events[-1][0] == "end")
                 if len(recorded.events) != seen or ended:
                     first, seen = seen < 0, len(recorded.events)
-                    write_text(page, compose_page(recorded, refresh=None if ended else FOLLOW_SECONDS))
+                    write_text(page, _compose_page(recorded, refresh=None if ended else FOLLOW_SECONDS))
                     if first:
                         print(f"page: {page}", flush=True)
                 if not ended:
@@ -59,6 +60,16 @@ def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
         except KeyboardInterrupt:
             pass
     return 0
+
+
+def _compose_page(recorded: Any, *, refresh: float | None = None) -> str:
+    """The page of a run as HTML, which a browser loads again after so many seconds."""
+    from meco.answer.recorded import make_recorded_result
+    from meco.bench.report.run_page import compose_run_page
+
+    text = compose_run_page(make_recorded_result(recorded))
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh:g}">'
+    return text.replace("<head>", f"<head>{again}", 1)
 
 
 def _report_campaign(args: argparse.Namespace) -> int:

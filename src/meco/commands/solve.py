@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.answer.confirm import confirm
 from meco.batch_solve import solve
 from meco.commands.console import (
     check_paths,
@@ -42,7 +43,6 @@ from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result, describe_doubt, is_feasible_in_mean
-from meco.run.confirm import confirm
 from meco.run.progress import FORMS, Progress
 from meco.variables import Variables
 

@@ -18,14 +18,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from meco.answer.build import library_versions
 from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
 from meco.files.atomic import DRAFT_SUFFIX, write_json
 from meco.files.lock import Lock
 from meco.files.regular_files import check_regular
 from meco.files.schema import Large, Maybe, check_form
 from meco.options import Checkpoint
-from meco.run.log import FILE_NAME, Event, EventLog, last_budget, read_events
+from meco.run.log import FILE_NAME, Event, EventLog, last_budget, library_versions, read_events
 from meco.run.scipy_compat import SEED_BITS
 
 FORMAT = 4

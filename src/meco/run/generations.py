@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.capabilities import Convergence, Cooperation, Policed, Remarks, Selection, find_capability
+from meco.core.capabilities import (
+    Convergence,
+    Cooperation,
+    Policed,
+    Remarks,
+    Selection,
+    find_capability,
+)
 from meco.core.engine import Engine, Task
 from meco.core.loop import Loop
 from meco.core.streams import SCOUT_STREAM
@@ -204,13 +211,8 @@ def change_budget(loop: Loop, budget: int) -> None:
         task = getattr(engine, "task", None)
         if isinstance(task, Task):
             object.__setattr__(task, "budget", budget)
-        state: Any = getattr(engine, "state", None) if engine.generation else None
-        archive: Any = getattr(state, "archive", None)
-        if hasattr(archive, "reserve") and getattr(state, "working", None) is None:
-            from meco.tr.tr_state import find_capacity
-
-            archive.capacity = max(archive.capacity, find_capacity(budget, archive.count, getattr(engine, "batch", 1)))
-            archive.reserve(archive.capacity - archive.count)
+        if hasattr(engine, "make_room"):
+            engine.make_room(budget)
 
 
 def walk_engines(engine: Engine) -> Iterator[Engine]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -27,11 +28,13 @@ from typing import Any
 
 import numpy as np
 
+import meco
 from meco.errors import DamagedFile
 from meco.files.regular_files import read_regular
 from meco.run.answer import NO_VALUES, Answer, Fault
 
 FILE_NAME = "events.jsonl"
+PYTHON_VERSION = platform.python_version()
 LARGEST_LOG_BYTES = 1 << 36
 SLOW_SECONDS = 1.0  # calls that take longer are worth waiting for the disk
 
@@ -178,3 +181,8 @@ def answered_calls(events: Iterable[Event]) -> Iterator[tuple[int, int, list[flo
         elif kind == "tell":
             attempt, x = asked[content[0]]
             yield content[0], attempt, x, decode_answer(content[2:10]), content[1]
+
+
+def library_versions() -> dict[str, str]:
+    """What a run depended on; its log holds these names."""
+    return {"meco": meco.__version__, "python": PYTHON_VERSION, "numpy": np.__version__}

@@ -20,7 +20,7 @@ from meco.methods import build_engine
 from meco.run.known_points import KnownPoints
 from meco.run.layout import Answers, PriorEvaluations
 from meco.run.request import Request
-from meco.space import make_search_box
+from meco.space import make_box
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
@@ -94,7 +94,7 @@ def make_loop(
 
     So many calls, and retries among them, were made before.
     """
-    box, known = make_search_box(request), KnownPoints()
+    box, known = _make_search_box(request), KnownPoints()
     source = AnswerSource(request, answers, box, look_up, retries)
     starting_points = [] if request.x0 is None else list(box.pin(request.x0))
     prior = [points for points in (request.known, further) if points is not None and len(points.f)]
@@ -131,6 +131,15 @@ def make_loop(
         evaluator.history.update_best(points.x[None], points.to_evaluation(*source.tolerances()))
     evaluator.count_evaluations(calls)
     return Loop(engine, evaluator)
+
+
+def _make_search_box(request: Request) -> Box:
+    """The box of a search: with cheap constraints, one that repairs points that violate them."""
+    if request.cheap is None:
+        return make_box(request)
+    from meco.run.cheap import add_cheap_repair
+
+    return add_cheap_repair(make_box(request), request.cheap.inside)
 
 
 def _add_known_limits(task: Task, request: Request, answers: Answers, box: Box) -> Task:
