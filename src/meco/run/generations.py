@@ -120,6 +120,7 @@ class Generations(EngineSearch):
         self._answers: dict[int, Answer] = {}  # by place in the generation
         self._called: np.ndarray = np.zeros(0, dtype=int)  # their places among the candidates
         self._scouts = 0  # how many of the last points are beside the generation
+        self._asked: np.ndarray | None = None  # the last point
         self._told = True  # whether the engine knows the generation
         self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
 
@@ -129,7 +130,8 @@ class Generations(EngineSearch):
             if len(self._answers) < len(self._points) or not (self._scout() or self._next_generation()):
                 return None
         self._out += 1
-        return self._points[self._out - 1].copy()
+        self._asked = self._points[self._out - 1].copy()
+        return self._asked
 
     def _next_generation(self) -> bool:
         """Ask the engine for candidates, some of which are to be called: whether there are any."""
@@ -170,6 +172,8 @@ class Generations(EngineSearch):
 
     def note(self, number: int, x: np.ndarray) -> None:
         """Put x in the place of what was proposed under this number, where they differ."""
+        if x is self._asked:
+            return
         place = number - self._first
         if place < len(self._points) and not np.array_equal(self._points[place], x):
             self._points[place] = x

@@ -85,6 +85,7 @@ class Answers:
         self.retries = 0  # of them, calls of a point beyond its first
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
+        self.partial = False  # whether one tells some values and not others
         self.version = 0  # of the layout: a larger one means that entries were arranged anew
         self._usable = 0  # answers with constraints, which the layout fits
         self._contradicting = 0  # answers with other constraints, before any fitted
@@ -169,7 +170,7 @@ class Answers:
     def _learn_layout(self, answer: Answer) -> bool:
         """Take names and further constraints from a usable answer; whether answers before it are arranged anew."""
         layout, sizes = self.layout, (answer.g.size, answer.h.size)
-        if self._contradicts(answer):
+        if (self.declared or self.expected is not None) and self._contradicts(answer):
             return False
         if layout is None:
             self.layout = Layout(*sizes, answer.g_names, answer.h_names)
@@ -253,6 +254,7 @@ class Answers:
         """Keep an entry, count its fault, and remember standard errors that it told."""
         answer = entry.answer
         self.entries[entry.number] = entry
+        self.partial = self.partial or _has_gaps(answer)
         if not answer.good:
             self.faults[answer.fault] += 1
             if answer.reason:
@@ -263,6 +265,8 @@ class Answers:
     def values(self, answers: Sequence[Answer]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """f [n], g [n, p], h [n, q] as a search sees them: nan where a call failed and for what was left out."""
         p, q = self.counts
+        if len(answers) == 1 and answers[0].good and (answers[0].g.size, answers[0].h.size) == (p, q):
+            return np.array([answers[0].f]), answers[0].g[None].copy(), answers[0].h[None].copy()
         f = np.array([a.f if a.informative else np.nan for a in answers], dtype=np.float64)
         return f, _stack([a.g for a in answers], answers, p), _stack([a.h for a in answers], answers, q)
 
@@ -313,6 +317,14 @@ def _arrange(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]
         else:
             return None
     return found
+
+
+def _has_gaps(answer: Answer) -> bool:
+    """Whether an answer has nan beside numbers."""
+    if answer.fault is Fault.NONE:
+        values = (answer.f, *answer.g.tolist(), *answer.h.tolist())
+        return any(value != value for value in values)
+    return answer.fault is Fault.NOT_FINITE
 
 
 def _without_values(answer: Answer) -> Answer:

@@ -116,6 +116,8 @@ class Request:
         numbers = isinstance(ineq, (int, float))  # then no name matters, of however many
         if numbers and isinstance(eq, (int, float)):
             return ineq, eq
+        if numbers and eq is None and not answers.counts[1]:
+            return ineq, EQ_TOL
         default = self._default_equality_tolerances(answers, strict=strict)
         if numbers and eq is None:
             return ineq, EQ_TOL if (default == EQ_TOL).all() else default

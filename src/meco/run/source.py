@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 class AnswerSource:
     """Values of one run's points: what `look_up` says of points x [n, D] in the box."""
 
-    runs, xp, device, finite, recordable, partial = 1, np, None, False, False, True
+    runs, xp, device, finite = 1, np, None, False
     names = ("fun",)
 
     def __init__(
@@ -37,10 +38,18 @@ class AnswerSource:
         """`retries` further calls of failed points were made before."""
         self.box, self.strictest = box, [request.strictest_tolerances]
         self._request, self._answers, self._look_up = request, answers, look_up
+        known = request.known
+        self._known_partial = known is not None and any(np.isnan(part).any() for part in known[1:])
+        self._last_tolerances: Any = (None, None, None)  # limits, and what is made of them
         self._counted_retries = retries
         self.count_retries: Callable[[], int] = lambda: answers.retries
         self.project: Callable[[np.ndarray], np.ndarray] = lambda unit: unit
         self.scouted: list[tuple[np.ndarray, Values]] = []  # points called beside those that the engine asked for
+
+    @property
+    def partial(self) -> bool:
+        """Whether an answer may tell some values and not others."""
+        return self._answers.partial or self._known_partial
 
     def counts(self) -> tuple[int, int]:
         """Numbers of inequalities and equalities."""
@@ -49,7 +58,9 @@ class AnswerSource:
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
         """Of inequalities and equalities: [1, 1, 1], or [1, 1, p] and [1, 1, q]."""
         ineq, eq = self._request.resolve_tolerances(self._answers)
-        return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
+        if not (self._last_tolerances[0] is ineq and self._last_tolerances[1] is eq):
+            self._last_tolerances = ineq, eq, (np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1)))
+        return self._last_tolerances[2]
 
     def noise(self) -> np.ndarray | None:
         """Standard deviations of f and of each constraint [1 + C]; None where they are not known."""
