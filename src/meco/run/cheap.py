@@ -78,7 +78,7 @@ class CheapValues:
         self.equal = np.array([False] * len(g) + [True] * len(h) + [row.equal for row in rows], dtype=bool)
 
     def describe(self) -> dict[str, list[str]]:
-        """Names of inequalities and equalities, for run.json."""
+        """Names of inequalities and equalities, for the log."""
         return {"ineq": list(self.names[: self.n_ineq]), "eq": list(self.names[self.n_ineq :])}
 
     def _count_values(self, constraint: LimitedValues, variables: Variables) -> tuple[int, int]:
