@@ -20,19 +20,19 @@ from meco.options import Checkpoint, Method, OnError, Stop, StopName, Tolerances
 from meco.result import Result
 from meco.run.begin import make_answers, make_search
 from meco.run.blas import one_thread
-from meco.run.call import Call
+from meco.run.call import Call, Serial
 from meco.run.log import Events
 from meco.run.quick_calls import advise
 from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
 from meco.run.run import Driver, Run
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.stop import Stopping, StopRun
-from meco.run.workers import Pool, Serial
 from meco.variables import HasEnds, Variables
 
 if TYPE_CHECKING:
     from meco.run.constraints import LimitedValues
     from meco.run.folder import RunFolder
+    from meco.run.workers import Pool
 
 ON_ERROR = (None, *get_args(OnError))
 
@@ -260,7 +260,7 @@ class _Session:
         notes = [*self.request.notes, *([] if self.folder is None else self.folder.notes)]
         if over:
             notes += advise(self.request.method, len(self.answers), self.core.seconds)
-        return make_result(
+        found = make_result(
             self.shown,
             self.answers,
             self.table,
@@ -270,6 +270,8 @@ class _Session:
             notes=[*notes, *facts.remarks, *(self._note_untried_points() if over else [])],
             by_arrival=by_arrival,
         )
+        place = "" if self.folder is None else str(self.folder.path)
+        return replace(found, run=replace(found.run, folder=place)) if place else found
 
     def _note_untried_points(self) -> list[str]:
         """A note on starting points for which there was no room."""

@@ -20,7 +20,7 @@ from meco.run.answer import Answer, Fault, check_finite, make_failed_answer
 from meco.run.begin import make_answers, make_search
 from meco.run.blas import one_thread
 from meco.run.folder import FORMAT, INPUTS_FORM
-from meco.run.log import Event, Events, library_versions
+from meco.run.log import Event, Events, check_events, library_versions
 from meco.run.request import (
     Request,
     make_request,
@@ -315,6 +315,7 @@ def _read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], list[Event]]:
     if "format" not in held or held["format"] != FORMAT:
         raise DamagedFile("this is no state of an Optimizer of meco 0.4: begin anew with evaluated= and what was told")
     check_form(held, form, "state")
+    check_events(held["events"], len(held["inputs"]["variables"]), "state")
     return dict(held["inputs"]), list(held["events"])
 
 

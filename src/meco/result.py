@@ -142,6 +142,7 @@ class RunFacts:
     evidence: str = ""  # in a sentence: how many separate starts there were, and how alike their ends are
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    folder: str = field(default="", repr=False)  # that keeps the run, "" without one
 
 
 class NothingKept(InvalidInput, AttributeError):

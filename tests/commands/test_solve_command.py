@@ -201,7 +201,7 @@ def test_a_benchmark_problem_can_be_checkpointed(folder, capsys):
 def test_every_evaluation_is_exported(folder, capsys):
     printed(capsys, "solve", "problem.py:beam", *QUICK, "--checkpoint", "run")
     rows = list(csv.reader(io.StringIO(printed(capsys, "export", "run"))))
-    assert rows[0] == ["number", "batch", "attempt", "fault", "feasible", "x1", "x2", "x3", "f", "reach", "height"]
+    assert rows[0] == ["number", "attempt", "fault", "feasible", "seconds", "x1", "x2", "x3", "f", "reach", "height"]
     table = np.array([[float(v) for v in row[5:]] for row in rows[1:]])
     assert table.shape == (60, 6)
     assert_allclose(table[:, 3], (table[:, :3] ** 2).sum(axis=1), rtol=1e-12)

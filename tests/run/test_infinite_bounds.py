@@ -204,7 +204,7 @@ def test_an_optimizer_is_asked_and_told_and_saved_without_bounds():
     whole = spend(meco.Optimizer([(None, None)] * 2, 1, x0=[5.0, 5.0], budget=50, seed=3))
     first = spend(search, 20)
     state = search.state()
-    strict(str(state["inputs"]))
+    strict(json.dumps(state["inputs"]))
     rest = spend(meco.Optimizer.from_state(state))
     assert_array_equal(np.concatenate([first, rest]), whole)
     assert search.variables.each[0].infinite

@@ -57,12 +57,12 @@ def test_noise_by_name_may_name_cheap_constraints():
 
 
 def test_a_run_that_ends_before_names_are_checked_still_has_a_result():
-    def stop_at_third(x):
+    def partial_then_stop(x):
         if len(fun.seen) == 3:
             raise KeyboardInterrupt
-        return f_and_g(x)
+        return {"g": {"reach": 1.0}}
 
-    fun = noted(stop_at_third)
+    fun = noted(partial_then_stop)
     result = meco.minimize(fun, BOX, method="SHADE", budget=60, seed=1, noise=[0.1])
     assert (result.run.stop_reason, result.nfev) == ("interrupt", 2)
     assert "noise has 1 values, but there are 2" in result.message.lower()

@@ -22,6 +22,7 @@ from meco.result import LimitPrices, Result, describe_doubt, format_probability,
 from meco.run.answer import Answer, Fault
 from meco.run.call import Call
 from meco.run.constraints import LimitedValues, read_constraints
+from meco.run.folder import log_confirmation
 from meco.variables import Variables
 
 CALLS_PER_POINT = 4  # that is called again, on average at least
@@ -111,10 +112,14 @@ def confirm(
     separate = (*read_constraints(constraints, run.variables), *_read_cheap(cheap, run.variables))
     call = Call(fun, separate, vectorized, run.variables if run.variables.names else None)
     made = failed = 0
+    calls_made: list[tuple[np.ndarray, Answer, float]] = []
     while made < calls and (x := point_to_call(every, run.tolerances, calls)) is not None:
-        (answer,), _ = call(result.nfev + made, x[None])
+        (answer,), seconds = call(result.nfev + made, x[None])
+        calls_made.append((x, answer, seconds))
         failed += answer.fault is not Fault.NONE
         every, made = every.with_answer(x, *_values_in_order(answer, result, every), *run.tolerances), made + 1
+    if run.folder and calls_made:
+        log_confirmation(run.folder, calls_made)
     found = best_confirmed_point(every, run.tolerances)
     if found is None:
         return replace(result, nfev=result.nfev + made, evaluations=every, run=replace(run, nfail=run.nfail + failed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,10 @@ from meco.run.answer import (
 from meco.run.blas import threads_of_caller
 
 if TYPE_CHECKING:
+    from meco.run.stop import Stopping
     from meco.variables import Variables
 
+Done = tuple[int, list[Answer], float]  # number, answers, seconds
 Constraint = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x [D] or rows -> g, h
 
 
@@ -167,3 +170,30 @@ def _list_names(constraints: tuple[Constraint, ...], values: list[np.ndarray], k
 def label_names(label: str, count: int, kind: str) -> tuple[str, ...]:
     """Names of count values of one separate constraint, "label g1" and so on: "" where it has no label."""
     return tuple(f"{label} {kind}{i}" for i in range(1, count + 1)) if label else ("",) * count
+
+
+class Serial:
+    """Calls in this process, one at a time."""
+
+    chunks, streams = 1, True
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self.call, self.jobs = call, deque[tuple[int, np.ndarray]]()
+
+    @property
+    def free(self) -> int:
+        return 1 - len(self.jobs)
+
+    def submit(self, number: int, points: np.ndarray) -> None:
+        self.jobs.append((number, points))
+
+    def collect(self, stopping: Stopping) -> list[Done]:
+        stopping.raise_if_over()
+        number, points = self.jobs[0]
+        answers, seconds = self.call(number, points)
+        stopping.raise_if_broken_off(answers)
+        self.jobs.popleft()
+        return [(number, answers, seconds)]
+
+    def close(self) -> None:
+        """Nothing was started."""

@@ -14,9 +14,11 @@ import platform
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
 from meco.files.atomic import DRAFT_SUFFIX, write_json
@@ -24,7 +26,17 @@ from meco.files.lock import Lock
 from meco.files.regular_files import check_regular
 from meco.files.schema import Large, Maybe, check_form
 from meco.options import Checkpoint
-from meco.run.log import FILE_NAME, Event, EventLog, last_budget, library_versions, read_events
+from meco.run.answer import Answer
+from meco.run.log import (
+    FILE_NAME,
+    Event,
+    EventLog,
+    check_events,
+    encode_answer,
+    last_budget,
+    library_versions,
+    read_events,
+)
 from meco.run.scipy_compat import SEED_BITS
 
 FORMAT = 4
@@ -222,6 +234,7 @@ def check_begin(path: Path, events: Sequence[Event]) -> dict[str, Any]:
     check_form(begin, BEGIN_FORM, str(file))
     if not begin["inputs"]["variables"] or begin["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
+    check_events(events, len(begin["inputs"]["variables"]), str(file))
     return begin
 
 
@@ -239,6 +252,23 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event
         return None
     begin = check_begin(path, events)
     return begin | {"inputs": begin["inputs"] | {"budget": last_budget(events)}}, events
+
+
+def log_confirmation(folder: str, calls: Sequence[tuple[np.ndarray, Answer, float]]) -> None:
+    """Log calls that confirm() made of points of a finished run: x, answer and seconds each.
+
+    They are for readers; replay ignores them. Nothing is written where the folder is gone or in use.
+    """
+    path = Path(folder)
+    with suppress(OSError, MecoError):
+        lock = Lock(path / "lock")
+        try:
+            events, size = read_events(path / FILE_NAME)
+            with closing(EventLog(path / FILE_NAME, size)) as log:
+                for x, answer, seconds in calls if events else ():
+                    log.add(["confirm", x.tolist(), round(seconds, 6), *encode_answer(answer)])
+        finally:
+            lock.release()
 
 
 def fingerprint_folder(path: Path) -> str:

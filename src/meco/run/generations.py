@@ -211,6 +211,8 @@ class Generations(EngineSearch):
 def change_budget(loop: Loop, budget: int) -> None:
     """Let an engine and its evaluator go on with another budget."""
     loop.evaluator.budget = budget
+    notes = loop.evaluator.history.notes
+    notes[:] = [note for note in notes if "below the population" not in note]
     for engine in walk_engines(loop.engine):
         task = getattr(engine, "task", None)
         if isinstance(task, Task):

@@ -81,6 +81,7 @@ class Answers:
         self.equalities = equalities or EqualityDefaults()  # tolerances of those without one of their own
         self.layout: Layout | None = None
         self.entries: dict[int, Entry] = {}  # in the order in which they came
+        self.visible: dict[int, Entry] | None = None  # those that the search knows, where these are not all
         self.calls = 0  # numbers given out
         self.retries = 0  # of them, calls of a point beyond its first
         self.faults: Counter[Fault] = Counter()
@@ -124,11 +125,13 @@ class Answers:
 
         calls is the size of the generation that was answered last.
         """
-        return self.equalities.fix(self.entries, self.counts[1], calls)
+        entries = self.entries if self.visible is None else self.visible
+        return self.equalities.fix(entries, self.counts[1], calls)
 
     def default_equality_tolerances(self) -> np.ndarray:
         """Tolerances [q] of equalities without one of their own; estimates before they are fixed."""
-        return self.equalities.estimate(self.entries.values(), self.counts[1])
+        entries = self.entries if self.visible is None else self.visible
+        return self.equalities.estimate(entries.values(), self.counts[1])
 
     def align(self, answer: Answer) -> Answer:
         """The answer with its constraints in the order of the layout, nan for those that it left out."""

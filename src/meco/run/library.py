@@ -11,7 +11,7 @@ from meco.core.evaluator import BudgetSpent
 from meco.core.streams import SCOUT_STREAM
 from meco.run.answer import Answer
 from meco.run.generations import EngineSearch
-from meco.run.layout import Answers, PriorEvaluations
+from meco.run.layout import Answers, Entry, PriorEvaluations
 from meco.run.request import Request
 from meco.run.source import Values
 
@@ -46,6 +46,7 @@ class LibrarySearch(EngineSearch):
         self._counted = answers.retries
         self._run: Caller | None = None
         self._constraints_known = answers.layout is not None
+        self._given = answers.visible = dict(answers.entries)
         self._worst = -np.inf  # the largest f that the library was given
         self._next = 0  # number of the next point that the library gets
         self._notes: list[str] = []
@@ -126,7 +127,8 @@ class LibrarySearch(EngineSearch):
         """The answer of a number, once."""
         self._counted = max(self._counted, self._retries.pop(number))
         answer = self._told.pop(number)
-        del self._points[number]
+        entry = Entry(number, 0, self._points.pop(number), self.answers.align(answer))
+        self._given[len(self._given)] = entry
         if answer.good:
             self._constraints_known = True
             self._worst = max(self._worst, answer.f if np.isfinite(answer.f) else self._worst)

@@ -10,6 +10,7 @@ One JSON array a line, after the CRC-32 of its text:
     ["tolerances", eq]                                           of equalities without one of their own, fixed here
     ["state", number, {..}]                                      for readers alone
     ["end", reason]                                              a process ended the run here
+    ["confirm", x, seconds, fault, ..]                           a call that confirm() made, as in `tell`
 
 `tell` repeats what the function returned, not what became of it: names is null or the names of g and h; se is null or
 the standard errors. A torn last line is dropped; a damaged line before it is an error that names the line.
@@ -21,7 +22,7 @@ import json
 import os
 import platform
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def encode(event: Event) -> bytes:
 
 def decode(line: bytes) -> Event:
     """The event of a line without its end; ValueError for a damaged one."""
-    if int(line[:8], 16) != zlib.crc32(line[9:]):
+    if line[:9] != b"%08x " % zlib.crc32(line[9:]):
         raise ValueError("wrong checksum")
     event = json.loads(line[9:])
     if not isinstance(event, list) or not event:
@@ -158,6 +159,48 @@ class Events:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def check_events(events: Sequence[Event], dim: int, where: str) -> None:
+    """DamagedFile, with the number of the line, for the first event that no run of D variables writes."""
+    pending: dict[int, int] = {}  # fault of the failed calls that may be made again, -1 while there is no answer
+    calls = 0
+    for line, (kind, *content) in enumerate(events, 1):
+        try:
+            if kind == "ask":
+                number, x, retry_of, *difference = content
+                right = number == calls and len(x) == dim and _are_numbers(x) and _are_numbers(difference)
+                right = right and (retry_of is None or pending.pop(retry_of, -1) > 0)
+                calls, pending[number] = calls + 1, -1
+            elif kind == "tell":
+                number, seconds, fault, reason, f, g, h, names, se, place = content
+                right = pending.get(number) == -1 and _are_numbers([seconds, f, *g, *h, *(se or ())])
+                right = right and isinstance(reason, str) and isinstance(place, str)
+                right = right and (se is None or len(se) == 1 + len(g) + len(h))
+                if names is not None:
+                    right = right and [len(part) for part in names] == [len(g), len(h)]
+                    right = right and all(isinstance(name, str) for part in names for name in part)
+                pending[number] = int(Fault(fault))
+                if not fault:
+                    del pending[number]
+            elif kind == "known":
+                x, f, g, h = content
+                right = len(x) == dim and _are_numbers([*x, f, *g, *h])
+            elif kind == "budget":
+                right = type(content[0]) is int and content[0] > 0
+            elif kind == "tolerances":
+                right = _are_numbers(content[0])
+            else:
+                right = kind in ("begin", "state", "end", "confirm")
+        except (TypeError, ValueError, KeyError, IndexError):
+            right = False
+        if not right:
+            raise DamagedFile(f"{where}, line {line} says what no run does: {[kind, *content]!s:.80}")
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether all of these are real numbers, nan and infinity among them."""
+    return all(type(value) in (float, int) for value in values)
 
 
 def last_budget(events: Iterable[Event]) -> int | None:

@@ -88,7 +88,7 @@ class FirstCalls:
         """EvaluationFailed where the first answers all failed in one way."""
         answer, count = answers[0], self.failures + len(answers)
         first = answer if self.first is None else self.first
-        enough = count == SAME_ERROR_CALLS
+        enough = count >= SAME_ERROR_CALLS
         if self.vectorized:
             enough = self.calls > 1 and count >= SAME_ERROR_POINTS
         if not enough or self.same < self.failures or not all(_alike(each, first) for each in answers):

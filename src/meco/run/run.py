@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from meco.run.mistakes import FirstCalls
 from meco.run.request import Request
 from meco.run.search import Search
 from meco.run.stop import Stopping, StopRun
-from meco.run.workers import Pool
+
+if TYPE_CHECKING:
+    from meco.run.workers import Pool
 
 MAX_RETRIES = 2  # further calls that a failed point may get
 STATE_SECONDS = 1.0  # between two `state` events
@@ -79,6 +81,7 @@ class Run:
         self.mistakes = FirstCalls(request.dim, vectorized=vectorized, names=request.variables.names)
         self._asks = 0  # of the present search
         self._names_checked = self._mismatch_told = self._tolerances_logged = False
+        self._best = float("inf")  # feasible f that the logger was told
         self._difference: float | None = None  # what the next ask is told of other searches
 
     # -- events ------------------------------------------------------------------------------------------
@@ -113,7 +116,9 @@ class Run:
             raise
         for number, answer, seconds in found:
             self._see_answer(number, answer, seconds)
-            self._note_failure(number)
+            self._note_answer(number)
+        if self.answers.faults[Fault.MISMATCH] and not self._mismatch_told:
+            self._note_mismatch()
         if self.answers.equalities.fixed is not None and not self._tolerances_logged:
             self._tolerances_logged = True
             self.log.add(["tolerances", self.answers.equalities.fixed.tolist()])
@@ -193,20 +198,33 @@ class Run:
         self.budget = budget
         self.search.set_budget(budget)
 
-    def _note_failure(self, number: int) -> None:
-        """Tell the logger of a failed call, and the user of the first with other constraints."""
+    def _note_answer(self, number: int) -> None:
+        """Check the names of a usable answer, and tell the logger of it or of a failure."""
         entry = self.answers.entries[number]
         if entry.good:
             self._check_names(entry)
+            self._log_best(entry)
             return
         fault, reason = entry.answer.fault, entry.answer.reason
         log_event("debug", f"evaluation {number} failed: {reason}", number=number, fault=fault.name.lower())
-        if fault is Fault.MISMATCH:
-            if self.on_error == "raise":
-                raise make_failure(number, entry.x, entry.answer)
-            if not self._mismatch_told:
-                self.warn(f"evaluation {number} counts as failed: {reason}")
-            self._mismatch_told = True
+
+    def _note_mismatch(self) -> None:
+        """Tell the user of the first answer with other constraints; EvaluationFailed where on_error is "raise"."""
+        odd = min(n for n, entry in self.answers.entries.items() if entry.answer.fault is Fault.MISMATCH)
+        entry = self.answers.entries[odd]
+        self._mismatch_told = True
+        if self.on_error == "raise":
+            raise make_failure(odd, entry.x, entry.answer)
+        self.warn(f"evaluation {odd} counts as failed: {entry.answer.reason}")
+
+    def _log_best(self, entry: Entry) -> None:
+        """Tell the logger of a feasible answer that is better than those before."""
+        if entry.answer.f < self._best:
+            ineq, eq = self.request.resolve_tolerances(self.answers)
+            if bool((entry.answer.g <= ineq).all() and (np.abs(entry.answer.h) <= eq).all()):
+                self._best = entry.answer.f
+                said = f"best feasible f = {self._best:.10g} after {len(self.answers)} evaluations"
+                log_event("debug", said, nfev=len(self.answers), fun=self._best)
 
     def _check_names(self, entry: Entry) -> None:
         """InvalidInput where names that the user gave do not fit the constraints, once a whole answer tells these."""

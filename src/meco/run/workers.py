@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
@@ -29,14 +28,12 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.options import Stop, Workers
 from meco.run.answer import Answer, Fault, make_failed_answer
-from meco.run.call import Call
+from meco.run.call import Call, Done, Serial
 from meco.run.stop import Stopping, StopRun
 
 GRACE_SECONDS = 30.0  # beyond the timeout, after which a future of which nothing is heard is given up
 PARENT_CHECK_SECONDS = 0.5  # between a worker's looks at whether its parent still lives
 WORKER_NAME = "meco-worker"
-
-Done = tuple[int, list[Answer], float]
 
 
 class Pool(Protocol):
@@ -73,33 +70,6 @@ def make_workers(workers: Workers, call: Call, most: int | None = None) -> Pool:
         return Mapped(n, _pack_call(call, timeout, pickles=_crosses_processes(n)))
     killable = timeout is not None or getattr(call.fun, "isolated", False)
     return Processes(call, n, timeout) if n > 1 or killable else Serial(call)
-
-
-class Serial:
-    """Calls in this process, one at a time."""
-
-    chunks, streams = 1, True
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self.call, self.jobs = call, deque[tuple[int, np.ndarray]]()
-
-    @property
-    def free(self) -> int:
-        return 1 - len(self.jobs)
-
-    def submit(self, number: int, points: np.ndarray) -> None:
-        self.jobs.append((number, points))
-
-    def collect(self, stopping: Stopping) -> list[Done]:
-        stopping.raise_if_over()
-        number, points = self.jobs[0]
-        answers, seconds = self.call(number, points)
-        stopping.raise_if_broken_off(answers)
-        self.jobs.popleft()
-        return [(number, answers, seconds)]
-
-    def close(self) -> None:
-        """Nothing was started."""
 
 
 class Mapped:

@@ -152,9 +152,9 @@ def test_failures_are_counted_by_kind_and_named_when_frequent():
     def fun(x):
         if x[0] > 1:
             raise ValueError("negative volume")
-        return (float(x @ x), [0.0]) if x[1] < 2 else (float(x @ x), [0.0, 0.0])
+        return (float(x @ x), [0.0, 0.0]) if x[1] < 2 else (float(x @ x), [0.0])
 
-    with pytest.warns(UserWarning, match="2 inequalities and 0 equalities instead of 1 and 0") as caught:
+    with pytest.warns(UserWarning, match="1 inequalities and 0 equalities instead of 2 and 0") as caught:
         result = meco.minimize(
             fun, [(-3, 4)] * 3, x0=[0, 0, 0], method=Method("SHADE-FR", pop_size=20), budget=60, seed=1
         )

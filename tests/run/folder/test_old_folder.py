@@ -51,7 +51,7 @@ def test_an_old_folder_serves_as_known_points():
 
 def test_an_old_folder_is_not_resumed_and_the_way_on_is_said(tmp_path, capsys):
     shutil.copytree(OLD, tmp_path / "run")
-    with pytest.raises(InvalidInput, match="made by meco 0.3 and cannot be resumed: .* evaluated="):
+    with pytest.raises(InvalidInput, match=r"made by meco 0\.3 and cannot be resumed: .* evaluated="):
         meco.minimize(fun, BOUNDS, checkpoint=Checkpoint(tmp_path / "run", resume=True))
     assert main(["resume", str(tmp_path / "run")]) == 2
     assert "--evaluated" in capsys.readouterr().err

@@ -234,8 +234,6 @@ def test_a_damaged_line_is_named_by_its_number(tmp_path_factory, cut, data):
     changed = bytes(line)
     log.write_bytes(b"".join([*lines[:at], changed, *lines[at + 1 :]]))
     before = log.read_bytes()
-    if changed[8:9] != lines[at][8:9]:
-        return  # the space between checksum and text says nothing
     with pytest.raises(DamagedFile, match=rf"line {at + 1} is damaged"):
         meco.minimize(fun, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
     assert log.read_bytes() == before
