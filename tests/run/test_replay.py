@@ -25,6 +25,7 @@ ALL_METHODS = sorted(METHODS)
 BOXES = {
     "plain": [(-2.0, 2.0)] * 3,
     "mixed": [(-2.0, 2.0), Variable(-3, 4, integer=True), Variable(0.1, 10.0, log=True)],
+    "rounding": [(-1.9, 0.7), (0.1, 0.7), (0.3, 20.0)],
 }
 FAULTS = ("none", "region", "noise", "partial", "penalty")
 

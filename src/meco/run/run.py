@@ -228,7 +228,7 @@ class Run:
 
     def _check_names(self, entry: Entry) -> None:
         """InvalidInput where names that the user gave do not fit the constraints, once a whole answer tells these."""
-        values = entry.answer.g, entry.answer.h
+        values = entry.answer.f, entry.answer.g, entry.answer.h
         if not self._names_checked and not any(np.isnan(part).any() for part in values):
             self._names_checked = True
             self.request.check_names(self.answers)
