@@ -9,13 +9,19 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens bench release clean
+.PHONY: help demo quick test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens bench release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.demo ## Solve two real problems and show the result
 	$(BIN)/meco demo
+
+QUICK := tests/tr tests/test_contract.py tests/test_reference.py tests/test_imports.py tests/rules \
+	tests/engines/test_shade.py tests/engines/test_maes.py tests/policies/paper tests/learn/paper \
+	tests/run/test_minimize.py tests/run/folder/test_resume.py tests/run/folder/test_kill.py
+quick: $(VENV)/.dev ## Test the default method, the registry, the reference kit, resume and the paper, in a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 test: $(VENV)/.dev ## Run the tests: every fact once, in minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -80,7 +86,8 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e . --group docs
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt benchmarks/rwco/pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt "torch"
 	$(PIP) install -c constraints.txt -e ".[all]" --group dev
+	$(PIP) install -c constraints.txt -e benchmarks/rwco
 	@touch $@ $(VENV)/.demo $(VENV)/.docs

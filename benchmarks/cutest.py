@@ -37,12 +37,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+import s2mpj
 from _side_by_side import machine, optional
-from meco import METHODS, Method, Tolerances, get_problem, minimize
+from meco import METHODS, Method, Tolerances, minimize
 from meco.core.problem import Problem
-from meco.figures.figure import Figure
-from meco.figures.panel import Axis, LegendKey, Line, Panel
-from meco.problems import s2mpj
+from meco.plot.style import COLOURS, make_figure, save, styled
 from reserve import without_reserve
 
 ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
@@ -199,7 +198,7 @@ def run_one(
 
     With controls the method's name is a label, and TR is run with these controls.
     """
-    problem = get_problem(name)
+    problem = s2mpj.make_problem(name)
     counter = Counter(problem, PER_VARIABLE[-1] * problem.dim, as_stated)
     search = PEERS[method][1] if method in PEERS else by_minimize(method)
     if controls is not None:
@@ -238,24 +237,25 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def draw_convergence(names: Sequence[str], path: Path) -> None:
     """Draw the gap to the reference, of the best feasible point so far, of three methods on each problem; one seed."""
-    methods, panels = ("TR", "COBYQA", "SLSQP"), []
-    for name in names:
-        problem, marks = get_problem(s2mpj.PREFIX + name), []
-        assert problem.best_known is not None
-        for series, method in enumerate(methods):
-            counter = Counter(problem, 30 * problem.dim)
-            search = PEERS[method][1] if method in PEERS else by_minimize(method)
-            with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(Spent):
-                warnings.simplefilter("ignore")
-                search(counter, 1)
-            gap = (np.array(counter.best) - problem.best_known) / max(1.0, abs(problem.best_known))
-            per_variable = np.arange(1, gap.size + 1) / problem.dim
-            shown = np.isfinite(gap)
-            marks.append(Line(per_variable[shown], np.maximum(gap[shown], LEAST_GAP), series, method))
-        axes = Axis("evaluations for each variable", (0, 30)), Axis("gap of the best feasible f", log=True)
-        panels.append(Panel(f"{name}, {problem.dim} variables", marks, *axes, (330, 260)))
-    legend = [LegendKey(method, series) for series, method in enumerate(methods)]
-    Figure("convergence", "Convergence beside COBYQA and SLSQP", panels, legend=legend).save(path)
+    methods = ("TR", "COBYQA", "SLSQP")
+    with styled():
+        figure, axes = make_figure(3.3 * len(names), 3.2, 1, len(names))
+        for name, ax in zip(names, axes[0]):
+            problem = s2mpj.make_problem(s2mpj.PREFIX + name)
+            assert problem.best_known is not None
+            for method, colour in zip(methods, COLOURS):
+                counter = Counter(problem, 30 * problem.dim)
+                search = PEERS[method][1] if method in PEERS else by_minimize(method)
+                with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(Spent):
+                    warnings.simplefilter("ignore")
+                    search(counter, 1)
+                gap = (np.array(counter.best) - problem.best_known) / max(1.0, abs(problem.best_known))
+                per_variable = np.arange(1, gap.size + 1) / problem.dim
+                ax.plot(per_variable, np.maximum(gap, LEAST_GAP), color=colour)
+            ax.set(title=f"{name}, {problem.dim} variables", yscale="log", xlim=(0, 30), xlabel="evaluations / D")
+        axes[0, 0].set_ylabel("gap of the best feasible f")
+        figure.legend(methods, loc="outside lower center", ncols=len(methods))
+    save(figure, path)
 
 
 def main() -> None:

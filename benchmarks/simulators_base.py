@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+import s2mpj
+from peers import Spent
+from peers.nomad import search_by_nomad
 from reserve import without_reserve
-from simulators_nomad import search_by_nomad
-from users_solvers import Spent
 
 Answer = tuple[float, np.ndarray]
 BIG = 1e3  # what peers that know no failures are told of one
@@ -82,9 +83,7 @@ def find_problem(kind: str, name: str, seed: int) -> UnitProblem:
     if kind == "users":
         d = next(design for design in _users_designs() if design.name == name)
         return UnitProblem(name, d.dim, d.n_ineq, _in_cube(_values_of_design(d.fun), np.array(d.bounds).T), d.best)
-    from meco import get_problem
-
-    return _open_cutest(get_problem(f"S2MPJ-{name}"))
+    return _open_cutest(s2mpj.make_problem(f"S2MPJ-{name}"))
 
 
 def _users_designs() -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meco.variables import Variables
-from simulators_nomad import search_by_nomad
+from peers.nomad import search_by_nomad
 from users_solvers import Judge, Spent, Values, optuna_gp, optuna_tpe, scipy_de
 
 NOT_CALLED = 1e10  # what solvers are told of what a call would have told

@@ -73,7 +73,7 @@ def search_best_values(designs: list[Design]) -> None:
     """The least f that long runs of several methods find."""
     for design in designs:
         found = {}
-        for method, budget in (("TR", 400), ("SHADE-FR", 4000), ("COLSHADE", 4000), ("SciPy-DE", 4000)):
+        for method, budget in (("TR", 400), ("SHADE-FR", 4000), ("SciPy-DE", 4000)):
             for seed in range(2):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")

@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from peers import Spent
 from users_problems import Design
-
-
-class Spent(Exception):
-    """The budget is spent."""
 
 
 class Values(NamedTuple):

@@ -6,12 +6,13 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from functools import cache
 from pathlib import Path
 
-from meco.core.platform import pin_platform
+from reference.kernels import pin_kernels
 
-pin_platform()  # kernels that every x86 has, before NumPy is loaded: digests of searches are the same on all of them
+pin_kernels()  # before NumPy is imported: runs are compared to the last bit
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 TOOLS = Path(__file__).parent / "tools"
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # its peers and problems are tested
+TIMEOUTS = {"docs": 600, "slow": 3600, "attack": 3600}  # seconds of a test, by marker; the default is in pyproject.toml
 
 gc.disable()  # until the tests are collected: there is nothing to be freed, and hundreds of modules to walk through
 
@@ -70,10 +73,13 @@ def handlers_as_they_were():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tools make pages, so their tests are marked docs; what needs the official tables is skipped without them."""
+    """Mark the tests of tools as docs, set time limits by marker, and skip what needs the official tables."""
     for item in items:
         if item.path.parent == TOOLS:
             item.add_marker(pytest.mark.docs)
+        limits = [seconds for marker, seconds in TIMEOUTS.items() if item.get_closest_marker(marker)]
+        if limits and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(max(limits)))
         if "official" in item.keywords and data_folder() is None:
             item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
 
@@ -88,11 +94,14 @@ def pytest_terminal_summary(terminalreporter):
     if data_folder() is None:
         terminalreporter.section("official data missing", sep="!")
         terminalreporter.line("MECO_DATA is not set: golden values of the official codes were NOT compared.")
-    if unseen(terminalreporter.stats.get("skipped", ())):
+    if skipped_for("OTHER ARITHMETIC", terminalreporter.stats.get("skipped", ())):
+        terminalreporter.section("other arithmetic", sep="!")
+        terminalreporter.line("Points were NOT compared with the reference kit: tests/reference/README.md.")
+    if skipped_for("NO BROWSER", terminalreporter.stats.get("skipped", ())):
         terminalreporter.section("no browser", sep="!")
         terminalreporter.line("No Chromium was found: the pages were NOT looked at (Debian package: chromium).")
 
 
-def unseen(skipped) -> bool:
-    """Whether a test was skipped for want of a browser."""
-    return any("NO BROWSER" in str(report.longrepr) for report in skipped)
+def skipped_for(reason: str, skipped) -> bool:
+    """Whether a test was skipped for this reason."""
+    return any(reason in str(report.longrepr) for report in skipped)

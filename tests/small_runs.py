@@ -41,10 +41,10 @@ def noted(fun):
     return call
 
 
-def run_command_without(packages, *words):
+def run_command_without(packages, *words, code=0):
     """Run a command of MeCO in a new interpreter that cannot import these packages; what it printed."""
     hidden = "".join(f"sys.modules[{name!r}] = None\n" for name in packages)
-    code = f"import sys\n{hidden}from meco.cli import main\nsys.exit(main({list(words)!r}))\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    program = f"import sys\n{hidden}from meco.cli import main\nsys.exit(main({list(words)!r}))\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout

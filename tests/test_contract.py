@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine_classes import ENGINE_CLASSES, SLOW
+from engine_classes import ENGINE_CLASSES
 from meco import METHODS, MethodRecord
 from meco.core.capabilities import Convergence, SavedState
 from meco.core.engine import Engine
@@ -18,21 +18,13 @@ BUDGETS = {
     "TR": 25,
     "COBYQA": 31,
     "COBYLA": 31,
-    "Optuna-TPE": 15,
-    "Optuna-GP": 14,
-    "SCBO": 14,
 }  # a model for each evaluation, or a library that is slow to ask
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
 BEYOND_THE_START |= {"TR": 30}  # whose first design is as small as the budget wants
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
 
 OF_A_RECORD = ("is_what_its_record_says", "offers_what_its_record_says")  # promises of the name, not of the engine
-WALKED = [
-    pytest.param(method, check, marks=[pytest.mark.slow] if method in SLOW and check not in OF_A_RECORD else [])
-    for method in METHODS
-    for check in CHECKS
-    if method in ENGINE_CLASSES or check in OF_A_RECORD
-]
+WALKED = [(method, check) for method in METHODS for check in CHECKS if method in ENGINE_CLASSES or check in OF_A_RECORD]
 
 
 @pytest.mark.parametrize(("method", "check"), WALKED)

@@ -99,21 +99,6 @@ def test_the_reference_renders_lists_and_examples():
             assert line.startswith("    ") or not re.search(r"\S {3,}\S", line), (name, line)
 
 
-def test_the_table_of_old_names_leads_to_modules_that_are_there():
-    text = (ROOT / "docs" / "old-names.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[2] for line in text[text.index("## Modules") :].splitlines() if line.startswith("| `")]
-    named = [name for row in rows for name in re.findall(r"`([^`]+\.py)`", row)]
-    assert len(named) > 100
-    assert [name for name in named if not (ROOT / "src" / "meco" / name).is_file()] == []
-
-
-def test_every_test_that_the_page_of_repairs_names_exists():
-    page, file = (DOCS / "repaired.md").read_text(encoding="utf-8"), ""
-    for named in re.findall(r"`((?:tests/[\w/]+\.py::)?test_\w+|tests/[\w/]+\.py::test_\w+)`", page):
-        file, _, name = named.rpartition("::") if "::" in named else (file, "", named)
-        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), named
-
-
 def test_how_to_cite_names_what_the_citation_file_names():
     lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
     entry = lambda key: [line.partition(f"{key}: ")[2].strip('"') for line in lines if line.strip().startswith(key)]  # noqa: E731

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import meco
-from meco.core.engine import Engine
 
 PACKAGE = Path(meco.__file__).parent
 
@@ -63,39 +61,3 @@ def test_every_public_name_resolves_or_says_what_is_missing():
 def test_the_listing_of_the_package_is_its_public_names():
     assert dir(meco) == sorted(meco.__all__)
     assert len(set(meco.__all__)) == len(meco.__all__)
-
-
-def test_a_call_has_sixteen_parameters_and_an_engine_eight_members():
-    assert len(inspect.signature(meco.minimize).parameters) <= 16
-    assert len([name for name in dir(Engine) if not name.startswith("_")]) <= 8
-
-
-KNOWN = ([[1.0, 0.0, 0.0]], [1.0])  # a point with its value
-
-
-@pytest.mark.parametrize("budget", [50, 73, 20], ids=["whole generations", "last one cut", "first one cut"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"method": "SHADE"},
-        {"method": "C2oDE"},
-        {"method": "BP-epsMAg-ES"},
-        {"method": "SHADE", "workers": meco.Workers(vectorized=True)},
-        {"method": "SHADE", "x0": [[1.0, 0.0, 0.0], [0.5, 0.5, 0.5]], "evaluated": KNOWN},
-    ],
-    ids=lambda options: " ".join(map(str, options.values())) or "default",
-)
-def test_ten_frames_of_the_library_lie_between_a_user_and_the_function(options, budget):
-    depth = []
-
-    def fun(x):
-        frame, own = sys._getframe(), 0
-        while frame is not None:  # inspect.stack() reads sources, which takes long
-            own += Path(frame.f_code.co_filename).is_relative_to(PACKAGE)
-            frame = frame.f_back
-        depth.append(own)
-        return (x * x).sum(axis=-1)
-
-    meco.minimize(fun, [(-2, 2)] * 3, budget=budget, seed=1, **options)
-    assert max(depth) <= 10

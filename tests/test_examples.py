@@ -94,10 +94,7 @@ def test_the_python_of_a_method_s_page_runs(page):
     known = {name: getattr(meco.rules, name) for name in ("FeasibilityFirst", "FixedEpsilon", "BalancedPenalty")}
     hand = {"problem": "tilted", "fun": lambda x: (x @ x, [1 - x[0]]), "bounds": [(-5, 5)] * 3, "constraints": ()}
     for block in python_of(page):
-        try:
-            exec(block.replace("import meco\n", ""), {"meco": small, **known, **hand})
-        except meco.errors.MissingExtra as missing:  # NOMAD and SCBO, which `all` does not hold
-            pytest.skip(str(missing))
+        exec(block.replace("import meco\n", ""), {"meco": small, **known, **hand})
 
 
 def test_the_python_of_the_page_on_generated_problems_runs(tmp_path):

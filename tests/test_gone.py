@@ -22,7 +22,7 @@ def test_a_command_that_left_says_what_to_use(command, capsys):
 
 @pytest.mark.parametrize("name", gone.NAMES["method"])
 def test_a_method_that_left_says_what_to_use(name):
-    with pytest.raises(UnknownName, match=f"no method named '{name}'; it left in 0.4: use "):
+    with pytest.raises(UnknownName, match=f"no method named '{name}'; it left in 0.4: "):
         meco.solve(name, "tilted")
 
 

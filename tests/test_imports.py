@@ -23,9 +23,9 @@ MAY_IMPORT = {
     "core": {"result"},
 }
 MAY_IMPORT["evaluations"] = {"core"}
-MAY_IMPORT["figures"] = {"core", "result"}
+MAY_IMPORT["plot"] = {"core", "result"}
 MAY_IMPORT["rules"] = {"core"}
-MAY_IMPORT["problems"] = {"core", "figures"}
+MAY_IMPORT["problems"] = {"core", "plot"}
 MAY_IMPORT["engines"] = {"core", "rules"}
 MAY_IMPORT["tr"] = {"core"}
 MAY_IMPORT["policies"] = {"core", "rules", "engines"}
@@ -45,12 +45,12 @@ MAY_IMPORT["learn"] = {
     "policies",
     "methods",
     "batch_solve",
-    "figures",
+    "plot",
     "result",
 }
 MAY_IMPORT["bench"] = {
     "core",
-    "figures",
+    "plot",
     "problems",
     "policies",
     "tr",
@@ -59,13 +59,14 @@ MAY_IMPORT["bench"] = {
     "run",
     *RECORDS,
 }
+MAY_IMPORT["report"] = MAY_IMPORT["bench"] | {"bench", "answer"}
 MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "answer", "_minimize", "optimizer", *RECORDS}
 MAY_IMPORT["gym"] = {"adapters"}
-MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench"}
+MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench", "report"}
 MAY_IMPORT["cli"] = {"commands"}
 MAY_IMPORT["__main__"] = {"cli"}
 # A result shows itself: when asked to, it calls what draws, writes and tabulates it.
-SHOWING = {("result", target) for target in ("figures.run_figure", "bench.report.run_page", "run.csv_table")}
+SHOWING = {("result", target) for target in ("plot.run", "plot.style", "plot.run_page", "run.csv_table")}
 
 CHECKING = ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
 LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens

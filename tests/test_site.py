@@ -17,6 +17,7 @@ pytest.importorskip("mkdocstrings")
 browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")
 gallery = pytest.importorskip("tools.gallery")
 screenshots = pytest.importorskip("tools.screenshots")
+docs_build = pytest.importorskip("tools.docs_build")
 needs_browser = pytest.mark.skipif(
     browsing.find_browser() is None, reason="NO BROWSER: install chromium to look at the pages"
 )
@@ -54,6 +55,13 @@ def test_what_is_made_is_there(site):
     assert (site / "report.html").read_bytes() == (ROOT / "results" / "report.html").read_bytes()
     words = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     assert any("trust region" in entry["text"] for entry in words)
+
+
+def test_a_page_that_is_gone_leads_to_one_that_is_there(site):
+    for name, place in docs_build.REDIRECTS.items():
+        page, _, anchor = place.partition("#")
+        assert f'content="0; url=../{place}"' in (site / name / "index.html").read_text()
+        assert f'id="{anchor}"' in (site / page / "index.html").read_text()
 
 
 def test_every_picture_of_the_gallery_is_on_its_page(site):

@@ -1,8 +1,7 @@
 """A contact sheet of generated problems in two variables: python -m tools.draw_generated FILE.png
 
 Contours of the objective from dark (low) to light. The feasible set is clear and outlined, the rest is
-veiled, what fails is grey; equalities are red lines. A star is the known point, yellow where it is the optimum.
-Where chance has a part, every pixel is a call of its own. Missions are maps.
+veiled; equalities are red lines. A star is the known point, yellow where it is the optimum.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.patches import Circle, Patch, Rectangle
+from matplotlib.patches import Patch
 from PIL import Image
 
 from meco.core.problem import Problem
@@ -27,10 +26,8 @@ GRID = 241
 TINTS = {"train": "#1f5fa8", "choose": "#a06a00", "confirm": "#a02c4a"}  # of the titles, by set
 VISIBLE = (0.12, 0.5)  # share of the box that is feasible in a member that shows well
 TRIED = 60  # seeds among which one is chosen for its picture
-CHOSEN = {  # seeds with more than one island or well, and with roughness or noise that can be seen
-    "bowl-islands": 1, "wells-free": 50, "terrain-linear": 28, "terrain-ring": 43, "bowl-digits": 23,
-    "valley-digits": 25, "bowl-even": 51, "valley-even": 22, "bowl-rare": 31, "chain-heavy": 25, "growth-moved": 39,
-    "growth-mesh": 16, "chain-mesh": 16, "wells-table": 58, "growth-table": 17, "switching-tube": 34,
+CHOSEN = {  # seeds with more than one island or well, and with roughness that can be seen
+    "bowl-islands": 1, "wells-free": 50, "terrain-linear": 28, "terrain-ring": 43, "switching-tube": 34,
     "contact-contact": 35,
 }  # fmt: skip
 
@@ -52,15 +49,9 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
         a = np.round(a)
     x = np.stack(np.meshgrid(a, b), axis=-1)
     f, g, h = problem.raw(x)
-    if problem.draws:
-        f = problem.disturbed(x, np.random.default_rng(0).standard_normal((GRID, GRID, problem.draws)))[0]
     place = np.linspace(0, 1, GRID)
-    rank = np.searchsorted(np.sort(f[np.isfinite(f)]), f) / f.size  # levels of equal area show valleys and ripples
-    rank = np.where(np.isfinite(f), rank, np.nan)
-    if problem.draws:
-        ax.imshow(rank, extent=(0, 1, 0, 1), origin="lower", cmap="viridis", vmin=0, vmax=1)
-    else:
-        ax.contourf(place, place, rank, levels=np.linspace(0, 1, 15), cmap="viridis")
+    rank = np.searchsorted(np.sort(f.ravel()), f) / f.size  # levels of equal area show valleys and ripples
+    ax.contourf(place, place, rank, levels=np.linspace(0, 1, 15), cmap="viridis")
     if g.shape[-1]:
         worst = np.max(g / np.nanmax(np.abs(g), axis=(0, 1)), axis=-1)
         ax.contourf(place, place, worst, levels=[0, np.inf], colors=["white"], alpha=0.62)
@@ -68,8 +59,6 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
             ax.contour(place, place, worst, levels=[0], colors=["#202020"], linewidths=0.9)
     for k in range(h.shape[-1]):
         ax.contour(place, place, h[..., k], levels=[0], colors=["#d7263d"], linewidths=1.3)
-    if np.any(np.isnan(f)):
-        ax.imshow(np.where(np.isnan(f), 0.55, np.nan), extent=(0, 1, 0, 1), origin="lower", cmap="gray", vmin=0, vmax=1)
     if problem.known_x is not None:
         u = (problem.known_x - problem.lower) / (problem.upper - problem.lower)
         fill = "#ffd23f" if problem.best_known is not None else "white"
@@ -77,31 +66,12 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
 
 
-def draw_map(ax: Any, problem: Problem) -> None:
-    """Sensors, obstacles and the known flight of a drawn mission."""
-    chart: dict[str, np.ndarray] = problem.formula.numbers["map"]  # type: ignore[attr-defined]
-    for x0, y0, x1, y1 in chart["boxes"].T:
-        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, color="#c9ccd1"))
-    for x, y, radius in chart["discs"].T:
-        ax.add_patch(Circle((x, y), radius, color="#c9ccd1"))
-    assert problem.known_x is not None
-    stops = problem.known_x[: 2 * problem.dim // 3].reshape(-1, 2)
-    ax.plot(*np.concat([chart["start"], stops, chart["end"]]).T, "-", color="#1f5fa8", lw=1)
-    ax.plot(*stops.T, "*", ms=8, mfc="white", mec="black", mew=0.7)
-    ax.plot(*chart["sensors"].T, "o", ms=3, color="#d7263d")
-    ax.plot(*np.concat([chart["start"], chart["end"]]).T, "s", ms=4, color="black")
-    ax.set(xlim=(0, problem.upper[0]), ylim=(0, problem.upper[1]), aspect="equal")
-
-
 def draw_contact_sheet() -> Any:
     """One tile for every family, in the order of the sets."""
     rows = -(-len(GENERATED) // COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(COLUMNS * SIDE, rows * (SIDE + 0.22)), layout="constrained")
     for ax, (name, family) in zip(axes.flat, GENERATED.items()):
-        if isinstance(family, Family):
-            draw_formula(ax, find_member(name), family)
-        else:
-            draw_map(ax, make_batch(name, [1])[0])
+        draw_formula(ax, find_member(name), family)
         ax.set_title(name, fontsize=7.5, color=TINTS[family.set], pad=3)
         ax.set(xticks=[], yticks=[])
     for ax in axes.flat[len(GENERATED) :]:

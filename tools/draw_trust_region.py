@@ -7,7 +7,6 @@ as it is, linearised, and relaxed by theta. Right: centres, regions and points o
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,13 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.figures.contours import find_contour_segments
-from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, Outline, Panel, Segment, Spot, Strokes
+from meco.plot.style import COLOURS, INK, MUTED, make_figure, save, styled
 from meco.tr.engine import TrustRegion
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import PointSource
 
 SHOWN, BUDGET, THETA = 0, 40, 0.5  # the iteration that is drawn, evaluations, share of the violation that may stay
-WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series
-DASH = "6 4"
-SIDE = 360  # of a panel
+INFEASIBLE, MODEL, RELAXED, REGION, GEOMETRIC = COLOURS[1], COLOURS[0], COLOURS[3], COLOURS[2], COLOURS[4]
 GRID = np.linspace(0.0, 1.0, 61)
 PLANE = np.stack(np.meshgrid(GRID, GRID), axis=-1)  # [n, n, 2]
 
@@ -91,101 +86,97 @@ def search() -> list[Shot]:
     return shots
 
 
-Axes = tuple[np.ndarray, np.ndarray]  # grids of both variables
-
-
-def lines(axes: Axes, values: np.ndarray, levels: Iterable[float], series: int, width: float) -> list[Mark]:
-    """Level lines."""
-    return [Strokes(*find_contour_segments(*axes, values, float(level)), series, width) for level in levels]
-
-
-def curve(axes: Axes, values: np.ndarray, level: float, series: int, dash: str = "", width: float = 2.2) -> Line:
-    """The one level line of values that fall or rise along it, from left to right."""
-    x, y = (ends.ravel() for ends in find_contour_segments(*axes, values, level))
-    order = np.argsort(x)
-    return Line(x[order], y[order], series, width=width, dash=dash)
-
-
-def truth() -> list[Mark]:
-    """The objective in grey lines, what is infeasible below the wave in red."""
+def draw_truth(ax: Any) -> None:
+    """Level lines of f, and the infeasible part of the square."""
     f, g, _ = PROBLEM.raw(PLANE)
-    wave = curve((GRID, GRID), g[..., 0], 0.0, WALL, width=2.0)
-    square = Outline(np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0]), "area")
-    objective = lines((GRID, GRID), np.sqrt(f + 0.05), np.linspace(0.1, 1.6, 16), MUTED, 0.35)
-    return [square, Band(wave.x, (np.zeros_like(wave.x), wave.y), WALL), *objective, wave]
+    ax.contour(GRID, GRID, np.sqrt(f + 0.05), np.linspace(0.1, 1.6, 16), colors=MUTED, linewidths=0.5)
+    ax.contourf(GRID, GRID, g[..., 0], [0.0, np.inf], colors=[INFEASIBLE], alpha=0.15)
+    ax.contour(GRID, GRID, g[..., 0], [0.0], colors=INFEASIBLE, linewidths=1.8)
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=[], yticks=[])
+    ax.grid(visible=False)
 
 
-def box(shot: Shot, width: float) -> Line:
-    """The region."""
+def draw_box(ax: Any, shot: Shot, width: float = 1.6) -> None:
+    """The trust region."""
     (x0, x1), (y0, y1) = (axis[[0, -1]] for axis in shot.axes)
-    return Line(np.array([x0, x1, x1, x0, x0]), np.array([y0, y0, y1, y1, y0]), REGION, width=width)
+    ax.plot([x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0], color=REGION, lw=width)
 
 
-def model_of_f(shot: Shot, width: float) -> list[Mark]:
+def draw_model(ax: Any, shot: Shot, width: float) -> None:
+    """Level lines of the model of f over the region."""
     f = shot.predicted()[..., 0]
-    return lines(shot.axes, f, np.linspace(f.min(), f.max(), 14)[1:-1], MODEL, width)
+    ax.contour(*shot.axes, f, np.linspace(f.min(), f.max(), 14)[1:-1], colors=MODEL, linewidths=width)
 
 
-def spots(points: np.ndarray, kind: str, series: int) -> list[Mark]:
-    return [Spot(float(a), float(b), kind, series) for a, b in points]
+def draw_models(ax: Any, shot: Shot) -> None:
+    """Models of f and g around the centre, and the points that they are fitted to."""
+    draw_model(ax, shot, 1.0)
+    ax.contour(*shot.axes, shot.predicted()[..., 1], [0.0], colors=INFEASIBLE, linestyles="--")
+    draw_box(ax, shot)
+    ax.plot(*shot.before.T, "o", color=INK, ms=4)
+    ax.plot(*shot.centre, "s", color=INK, ms=7)
 
 
-def draw_models(shot: Shot) -> list[Mark]:
-    g = shot.predicted()[..., 1]
-    points = [*spots(shot.before, "hover", MUTED), *spots(shot.centre[None], "start", MUTED)]
-    return [*truth(), *model_of_f(shot, 1.0), curve(shot.axes, g, 0.0, WALL, DASH), box(shot, 1.6), *points]
-
-
-def draw_program(shot: Shot) -> list[Mark]:
+def draw_program(ax: Any, shot: Shot) -> None:
+    """The linearised constraint, what is left of it after relaxation, and the step."""
+    draw_model(ax, shot, 0.6)
     line = shot.predicted(linear=True)[..., 1]
-    walls = [curve(shot.axes, line, 0.0, RELAXED, DASH), curve(shot.axes, line, shot.limit, RELAXED)]
-    (a, b), (c, d) = shot.centre, shot.asked
-    step = [Segment((a, c), (b, d), REGION, 2.2), Arrow((a, c), (b, d), REGION, 9.0)]
-    points = [*spots(shot.centre[None], "start", MUTED), *spots(shot.asked[None], "end", MUTED)]
-    return [*truth(), *model_of_f(shot, 0.6), *walls, box(shot, 1.6), *step, *points]
+    ax.contour(*shot.axes, line, [0.0], colors=RELAXED, linestyles="--")
+    ax.contour(*shot.axes, line, [shot.limit], colors=RELAXED)
+    draw_box(ax, shot)
+    ax.annotate("", shot.asked, shot.centre, arrowprops={"arrowstyle": "-|>", "color": REGION, "lw": 2.2})
+    ax.plot(*shot.centre, "s", color=INK, ms=7)
+    ax.plot(*shot.asked, "D", color=INK, ms=6)
 
 
-def draw_search(shots: list[Shot]) -> list[Mark]:
+def draw_search(ax: Any, shots: list[Shot]) -> None:
+    """Regions, centres and points of the whole search."""
     asked, looks = np.stack([s.asked for s in shots]), np.array([s.looks for s in shots])
     centres = np.stack([s.centre for s in shots])
-    points = [
-        *spots(shots[0].before, "hover", MUTED), *spots(asked[~looks], "hover", MODEL),
-        *spots(asked[looks], "hover", GEOMETRIC), *spots(centres[-1:], "end", MUTED),
-    ]  # fmt: skip
-    return [*truth(), *(box(shot, 0.7) for shot in shots), Line(*centres.T, MODEL, width=1.6), *points]
+    for shot in shots:
+        draw_box(ax, shot, 0.7)
+    ax.plot(*centres.T, color=MODEL, lw=1.6)
+    ax.plot(*shots[0].before.T, "o", color=INK, ms=4)
+    ax.plot(*asked[~looks].T, "o", color=MODEL, ms=4)
+    ax.plot(*asked[looks].T, "o", color=GEOMETRIC, ms=4)
+    ax.plot(*centres[-1], "D", color=INK, ms=6)
 
 
-def legend() -> list[LegendKey]:
-    """What is drawn."""
-    red = Band(np.array([0.0, 1.0]), (np.zeros(2), np.ones(2)), WALL)
-    marks = {
-        "centre c": Spot(0.5, 0.5, "start"), "the step, the end": Spot(0.5, 0.5, "end"),
-        "evaluated before": Spot(0.5, 0.5, "hover", MUTED), "steps": Spot(0.5, 0.5, "hover", MODEL),
-        "geometry points": Spot(0.5, 0.5, "hover", GEOMETRIC),
-    }  # fmt: skip
-    return [
-        LegendKey("f", MUTED, mark=Segment((0.0, 1.0), (0.5, 0.5), MUTED, 0.6)),
-        LegendKey("infeasible", WALL, mark=red),
-        LegendKey("model of f", MODEL),
-        LegendKey("model of g = 0", WALL, DASH),
-        LegendKey("g linearised = 0", RELAXED, DASH),
-        LegendKey("relaxed: = θ g(c) − margin", RELAXED),
-        LegendKey("region", REGION),
-        *(LegendKey(label, MUTED, mark=mark) for label, mark in marks.items()),
-    ]
+LEGEND = {
+    "f": {"color": MUTED, "lw": 0.8},
+    "g = 0, infeasible side shaded": {"color": INFEASIBLE},
+    "model of f": {"color": MODEL, "lw": 1.0},
+    "model of g = 0": {"color": INFEASIBLE, "ls": "--"},
+    "g linearised = 0": {"color": RELAXED, "ls": "--"},
+    "relaxed: = θ g(c) − margin": {"color": RELAXED},
+    "trust region": {"color": REGION},
+    "centre c": {"marker": "s", "color": INK, "ls": ""},
+    "step, end": {"marker": "D", "color": INK, "ls": ""},
+    "first design": {"marker": "o", "color": INK, "ls": "", "ms": 4},
+    "steps": {"marker": "o", "color": MODEL, "ls": "", "ms": 4},
+    "geometry points": {"marker": "o", "color": GEOMETRIC, "ls": "", "ms": 4},
+}
 
 
-def step_figure() -> Figure:
-    """The three panels."""
+def step_figure() -> Any:
+    """Three panels: models, relaxed step, whole search."""
     shots = search()
-    drawn = {
-        "Models around the centre": draw_models(shots[SHOWN]), "The relaxed step": draw_program(shots[SHOWN]),
-        f"{len(shots)} iterations of the search": draw_search(shots),
-    }  # fmt: skip
-    axis = Axis(limits=(0.0, 1.0), hidden=True)
-    panels = [Panel(title, marks, axis, axis, (SIDE, 0), equal=True) for title, marks in drawn.items()]
-    return Figure("step", "A step of TR", panels, legend=legend(), small=True)
+    with styled():
+        from matplotlib.lines import Line2D
+
+        figure, axes = make_figure(10, 4.4, 1, 3)
+        for ax in axes[0]:
+            draw_truth(ax)
+        draw_models(axes[0, 0], shots[SHOWN])
+        draw_program(axes[0, 1], shots[SHOWN])
+        draw_search(axes[0, 2], shots)
+        titles = ("Models around the centre", "The relaxed step", f"{len(shots)} iterations")
+        for ax, title in zip(axes[0], titles):
+            ax.set_title(title)
+        handles = [Line2D([], [], **look) for look in LEGEND.values()]
+        figure.legend(handles, list(LEGEND), loc="outside lower center", ncols=4)
+    return figure
 
 
 if __name__ == "__main__":
-    step_figure().save(sys.argv[1])
+    save(step_figure(), sys.argv[1])

@@ -3,8 +3,8 @@
     python tools/join_results.py results new-runs [more-runs ...]
     python tools/join_results.py results new-runs --without TR
 
-A store never mixes versions. Searches that are bit for bit the same in two versions, which tests/data/digests.json
-holds, may be shown side by side all the same: the sessions in the file say which version made what. Plans and policies
+A store never mixes versions. Searches that are bit for bit the same in two versions, which tests/reference records,
+may be shown side by side all the same: the sessions in the file say which version made what. Plans and policies
 are those of this version, with the contenders that have runs. A run of a method that a policy steers must name the
 policy with its digest: one that does not is left out, unless --policy-of-unnamed says with which it was made.
 """

@@ -45,7 +45,6 @@ DOORS = {
     "optunahub": Door("optunahub", "test_optunahub.py", "optunahub", ("optuna", "optunahub")),
     "optimagic": Door("optimagic", "test_optimagic.py", "optimagic", ("optimagic",)),
     "gemseo": Door("gemseo", "test_gemseo.py", "gemseo", ("gemseo",)),
-    "optiprofiler": Door("cutest", "test_optiprofiler.py", "optiprofiler", ("optiprofiler",)),
 }
 
 FACTS = """

@@ -27,7 +27,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="make the runs that a file lacks")
     run.add_argument("file", type=Path, metavar="NEW.csv")
-    run.add_argument("--suites", nargs="+", default=list(problems.SUITES), choices=list(problems.SUITES))
+    run.add_argument("--suites", nargs="+", default=list(problems.USUAL), choices=list(problems.SUITES))
     run.add_argument("--problems", nargs="+", default=[], help="these alone")
     run.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     run.add_argument("--processes", type=int, default=1)
@@ -42,7 +42,8 @@ def main() -> int:
     pack.add_argument("file", type=Path)
     pack.add_argument("packed", type=Path)
     least = commands.add_parser("references", help="long runs for the problems whose least f is not known")
-    least.add_argument("file", type=Path, help="runs whose best values count, too")
+    least.add_argument("file", type=Path, nargs="?", help="runs whose best values count, too")
+    least.add_argument("--suites", nargs="+", default=list(problems.USUAL), choices=list(problems.SUITES))
     least.add_argument("--processes", type=int, default=1)
     commands.add_parser("ranges", help="measure the ranges of the functions that noise is added to")
     args = parser.parse_args()
@@ -55,7 +56,7 @@ def main() -> int:
     elif args.command == "pack":
         runs.write_runs(args.packed, runs.read_runs(args.file).values())
     elif args.command == "references":
-        runs.write_references(args.file, list(problems.SUITES), args.processes)
+        runs.write_references(args.file, args.suites, args.processes)
     else:
         runs.measure_ranges(range(1, 6))
     return 0

@@ -25,6 +25,8 @@ LEAST_GAP, LEAST_VIOLATION = 1e-8, 1e-6
 WORSE = 2.0  # factor of the median gap
 ALLOWED = {"cutest": 1.0}  # points that a share solved may be lower; others 2
 ALLOWED_WORSE = 1 / 20  # share of the problems
+LEVEL = 0.05  # of a test
+INFEASIBLE_GAP = 1e10  # in logarithms of gaps
 DRAWS = 4000
 Row = dict[str, str]
 
@@ -81,11 +83,15 @@ def compare(old_path: Path, new_path: Path, at: str = "end") -> int:
     print(f"old: {old_path}, {len(old)} runs; new: {new_path}, {len(new)} runs; {len(keys)} pairs")
     if skipped:
         print(f"left out: {len(skipped)} runs of tasks that the new engine does not take (NotImplementedError)")
-    failed = []
+    failed, chances = [], {}
     for suite in dict.fromkeys(key[0] for key in keys):
         rows = [(old[key], new[key]) for key in keys if key[0] == suite]
         if not compare_suite(suite, rows, at):
             failed.append(suite)
+        chances[suite] = chance_of_better(rows, at)
+    print("\nnew is better (signed-rank test over problems, one-sided, corrected by Holm):")
+    for suite, p in correct_by_holm(chances).items():
+        print(f"  {suite:<11} p = {p:.3g}{'  BETTER' if p < LEVEL else ''}")
     lacking = sorted({key[:2] for key in old if key not in new and key[0] in {k[0] for k in keys}})
     if lacking:
         print(f"\n{len(lacking)} problems lack runs in {new_path}: {', '.join(name for _, name in lacking[:10])}")
@@ -110,8 +116,16 @@ def compare_suite(suite: str, rows: list[tuple[Row, Row]], at: str) -> bool:
             mark = f"  LOWER BY MORE THAN {allowed:g}" if beyond else ""
             print(f"  {t:<10g}{solved[:, 0].mean():>7.1f}%{solved[:, 1].mean():>7.1f}%{change.mean():>+11.1f}"
                   f"   {low:+.1f} to {high:+.1f}{mark}")  # fmt: skip
+    if gaps:
+        middle = [float(np.median([np.median(pair[k]) for pair in gaps.values()])) for k in (0, 1)]
+        factors = [max(np.median(b), LEAST_GAP) / max(np.median(a), LEAST_GAP) for a, b in gaps.values()
+                   if np.isfinite([np.median(a), np.median(b)]).all()]  # fmt: skip
+        mean = math.exp(np.mean(np.log(factors))) if factors else math.nan
+        print(f"  median gap {middle[0]:.3g} -> {middle[1]:.3g}; by problem x {mean:.3g} in the geometric mean")
     for name, value in (("feasible", lambda row: 100.0 * (find_violation(row, at) <= 0)), *OTHERS.items()):
         show_measure(name, by_problem(rows, value))
+    show_factor("price until within 1 %", by_problem(rows, lambda row: number(row, "price")))
+    show_factor("CPU seconds", by_problem(rows, lambda row: number(row, "seconds")))
     changes = {name: median_change(name, rows, at) for name in dict.fromkeys(row["problem"] for row, _ in rows)}
     worse = {name: c for name, c in changes.items() if c[0] > WORSE}
     better = sum(c[0] < 1 / WORSE for c in changes.values())
@@ -160,6 +174,35 @@ OTHERS: dict[str, Callable[[Row], float]] = {
 }
 
 
+def chance_of_better(rows: list[tuple[Row, Row]], at: str) -> float:
+    """p of a one-sided signed-rank test that gaps, in logarithms averaged over seeds, are smaller in the new runs."""
+    from scipy.stats import wilcoxon
+
+    def height(row: Row) -> float:
+        return math.log10(min(max(find_gap(row, at), LEAST_GAP), INFEASIBLE_GAP))
+
+    rows = [pair for pair in rows if not math.isnan(find_gap(pair[0], at))]
+    lead = np.array([float(np.mean(b - a)) for a, b in by_problem(rows, height).values()])
+    return float(wilcoxon(lead, alternative="less").pvalue) if lead.any() else 1.0
+
+
+def correct_by_holm(chances: dict[str, float]) -> dict[str, float]:
+    """p-values corrected for their number, by suite."""
+    found, least = {}, 0.0
+    for k, suite in enumerate(sorted(chances, key=chances.__getitem__)):
+        least = found[suite] = min(1.0, max(least, (len(chances) - k) * chances[suite]))
+    return {suite: found[suite] for suite in chances}
+
+
+def show_factor(name: str, values: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """Print new by old of the medians over seeds, in the geometric mean over problems; nothing where none has it."""
+    medians = np.array([[np.median(v) for v in pair] for pair in values.values()]).reshape(-1, 2)
+    there = np.isfinite(medians).all(axis=1) & (medians > 0).all(axis=1)
+    if there.any():
+        factor = math.exp(np.mean(np.log(medians[there, 1] / medians[there, 0])))
+        print(f"  {name}: x {factor:.3g} ({there.sum()} of {len(medians)} problems)")
+
+
 def show_measure(name: str, values: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
     """Print the means over problems of a share in percent, and their difference; nothing where no run has it."""
     means = np.array([[v.mean() for v in pair] for pair in values.values() if not np.isnan(np.concatenate(pair)).any()])
@@ -182,7 +225,8 @@ def show(path: Path) -> None:
         for t in ACCURACIES:
             for at in ("10", "20", "end"):
                 gaps = np.array([find_gap(row, at) for row in rows])
-                cells.append(100 * np.mean(gaps[~np.isnan(gaps)] <= t))
+                there = gaps[~np.isnan(gaps)]
+                cells.append(100 * np.mean(there <= t) if there.size else math.nan)
         print(f"{suite:<11}{len(names):>9}{len(seeds):>6}" + " " * 8 + "".join(f"{cell:>6.0f}" for cell in cells))
     for suite in dict.fromkeys(key[0] for key in found):
         rows = [row for key, row in found.items() if key[0] == suite]

@@ -408,6 +408,8 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
     "categories": categories, "cheap": cheap, "partial": partial, "cec2017": cec2017,
 }  # fmt: skip
 
+USUAL = tuple(suite for suite in SUITES if suite != "cec2017")  # those of which the runs of 0.3.0 are kept
+
 
 @cache
 def find_cases(suite: str) -> dict[str, Case]:

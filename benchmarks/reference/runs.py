@@ -207,38 +207,39 @@ def measure_ranges(seeds: Sequence[int]) -> None:
 
 
 def search_reference(suite: str, problem: str) -> float:
-    """The least feasible f of two long runs: SHADE-FR with 1000 D calls, then TR from its answer with 100 D."""
+    """The least feasible f of a long run: SHADE-FR with 1000 D calls, then TR from its answer with 100 D."""
     import meco
 
-    case, found = problems.find_cases(suite)[problem], [math.inf]
-    for seed in (101, 102):
-        task = case.make(seed)
-        first = None
-        for method, per_variable in (("SHADE-FR", 1000), ("TR", 100)):
-            recorder = Recorder(task, per_variable * case.dim)
-            options = task.options if first is None else {**task.options, "x0": first}
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                first = meco.minimize(
-                    recorder, task.bounds, method=method, budget=per_variable * case.dim, seed=seed, **options
-                )
-            found.append(min((f for f, v in zip(recorder.f, recorder.v) if v <= 0), default=math.inf))
-    return min(found)
+    case, best, first = problems.find_cases(suite)[problem], math.inf, None
+    task = case.make(101)
+    for method, per_variable in (("SHADE-FR", 1000), ("TR", 100)):
+        budget = per_variable * case.dim
+        recorder = Recorder(task, budget)
+        options = task.options if first is None else {**task.options, "x0": first}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            first = meco.minimize(recorder, task.bounds, method=method, budget=budget, seed=101, **options)
+        best = min([best, *(f for f, v in zip(recorder.f, recorder.v) if v <= 0)])
+    return best
 
 
-def write_references(path: Path, suites: Sequence[str], processes: int) -> None:
-    """Add the least f of long runs, and of a file of runs, of problems whose task has no reference."""
+def write_references(path: Path | None, suites: Sequence[str], processes: int) -> None:
+    """Write the least f of problems whose task has no reference: of a long run, and of a file of runs.
+
+    The long runs are skipped for problems that references.csv has.
+    """
     known = dict(problems.read_references())
-    for (suite, problem, _), row in read_runs(path).items():
-        if not row["ref"] and row["empty"] == "0":
-            known[suite, problem] = min(known.get((suite, problem), math.inf), float(row["f_end"]))
     cases = [c for s in problems.list_suites(suites) for c in problems.find_cases(s).values()]
-    lacking = [(c.suite, c.problem) for c in cases if (task := c.make(1)).ref is None and not task.empty]
+    open_ones = [(c.suite, c.problem) for c in cases if (task := c.make(1)).ref is None and not task.empty]
+    lacking = [key for key in open_ones if key not in known]
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        for key, least in zip(lacking, pool.map(search_reference, *zip(*lacking))):
-            known[key] = min(known.get(key, math.inf), least)
-            print(*key, least, known[key], file=sys.stderr, flush=True)
+        for key, least in zip(lacking, pool.map(search_reference, *zip(*lacking)) if lacking else ()):
+            known[key] = least
+            print(*key, least, file=sys.stderr, flush=True)
+    for (suite, problem, _), row in (read_runs(path) if path is not None else {}).items():
+        if (suite, problem) in open_ones:
+            known[suite, problem] = min(known[suite, problem], float(row["f_end"]))
     with open(problems.REFERENCES, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["suite", "problem", "f"])
-        writer.writerows([[*key, repr(f)] for key, f in sorted(known.items())])
+        writer.writerows([[*key, repr(f)] for key, f in sorted(known.items()) if math.isfinite(f)])

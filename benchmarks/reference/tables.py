@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from meco.bench.report import campaign_report, headline, overview, result_figures
-from meco.bench.run.result_store import read_results
 from meco.figures import table as tables
 from meco.figures.figure import Figure
 from meco.figures.table import Table
+
+from meco.bench.run.result_store import read_results
 
 EXTRA = ("uav", "cec2017-10d", "realworld")  # experiments whose runs also fill the views of `meco bench`
 

@@ -16,7 +16,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.adapters.scipy import scipy_method as scipy_method
     from meco.answer.confirm import confirm as confirm
     from meco.batch_solve import solve as solve
-    from meco.bench.report.run_page import write_report as write_report
     from meco.core.evaluation import Evaluation as Evaluation
     from meco.core.evaluator import Evaluator as Evaluator
     from meco.core.problem import Problem as Problem
@@ -29,6 +28,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.options import Stop as Stop
     from meco.options import Tolerances as Tolerances
     from meco.options import Workers as Workers
+    from meco.plot.run_page import write_report as write_report
     from meco.policies.store import load_policy as load_policy
     from meco.problems.suite import get_problem as get_problem
     from meco.problems.suite import get_suite as get_suite
@@ -66,7 +66,7 @@ _HOMES = {
     "METHODS": "methods",
     "MethodRecord": "method_record",
     "load_policy": "policies.store",
-    "write_report": "bench.report.run_page",
+    "write_report": "plot.run_page",
     "scipy_method": "adapters.scipy",
 }
 

@@ -109,7 +109,7 @@ LIKE_A_PART = 0.7  # likeness of a name to one that has it as a part
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name most like this one, None if none is like it; a common beginning settles ties.
 
-    One that has this name as a part, as "Optuna-TPE" has "TPE", comes before those that are little like it, and one
+    One that has this name as a part, as "SciPy-DE" has "SciPy", comes before those that are little like it, and one
     whose numbers have more zeros in front, as "C01" of "C1", before all others.
     """
     wanted = name.lower()

@@ -9,6 +9,23 @@ VERSION = "0.4"
 _TR = "use TR, the default; learning to control it did not beat a constant"
 _VERSION_OF_POLICY = "load_policy(name).metadata['library_version'] is the version that trained a policy"
 _SPLITS = tuple(f"split-{dim}d" for dim in (10, 30, 50, 100))
+_DRAWN_MISSIONS = (
+    "mission-rows", "mission-fork", "mission-cross", "wide-spiral", "wide-outpost", "wide-bend", "wide-shore",
+    "wide-fan", "dense-spiral", "dense-rows", "dense-fork", "dense-shore", "dense-cross",
+)  # fmt: skip
+_ROUGH_FAMILIES = (
+    "bowl-fails", "steps-cliff", "bowl-digits", "valley-digits", "bowl-even", "valley-even", "bowl-beside",
+    "valley-chance", "ripples-many", "bowl-stepped", "basin-stepped", "edges-proportional", "bowl-rare", "valley-holes",
+    "basin-rising", "growth-mesh", "chain-mesh", "wells-table", "growth-table", "chain-heavy", "growth-moved",
+    "chain-pocket", "wells-bands", "growth-strained",
+)  # fmt: skip
+_RWCO_PROBLEMS = tuple(
+    f"RC{k:02d}" for k in range(1, 58) if k not in (19, 20, 23, 24, 25, 27, 29, 32)
+)  # of the CEC 2020 suite
+_RWCO_MODULES = (
+    "chemical", "separation", "synthesis", "livestock", "microgrid", "official", "power_flow", "power_systems", "pwm",
+    "topology", "wind_farm",
+)  # fmt: skip
 NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {
         "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
@@ -20,7 +37,15 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
         "--device": "training runs on the CPU; leave it out",
         "--select": "fix the seeds beforehand: --seeds 1,2,3 trains a policy of each",
     },
-    "method": {"TR-ES": _TR, "MeCO-TR": _TR},
+    "method": {
+        "TR-ES": _TR,
+        "MeCO-TR": _TR,
+        "COLSHADE": "use SHADE-FR",
+        "NOMAD": "benchmarks/peers_on_problems.py in the repository calls it",
+        "Optuna-TPE": "benchmarks/peers_on_problems.py in the repository calls it",
+        "Optuna-GP": "benchmarks/peers_on_problems.py in the repository calls it",
+        "SCBO": "benchmarks/peers_on_problems.py in the repository calls it",
+    },
     "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
     "training preset": {
         **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
@@ -34,6 +59,15 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "name of meco.policies": {"Correcting": _TR, "Choosing": _TR},
     "experiment": {
         f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
+    },
+    "problem": dict.fromkeys(_RWCO_PROBLEMS, "a clone of the repository has it: pip install ./benchmarks/rwco"),
+    "suite": {
+        "s2mpj": "benchmarks/s2mpj.py in the repository makes its problems",
+        "rwco": "a clone of the repository has it: pip install ./benchmarks/rwco, then meco_rwco.get_suite()",
+    },
+    "family of generated problems": {
+        **dict.fromkeys(_DRAWN_MISSIONS, "use UAV-01 to UAV-16"),
+        **dict.fromkeys(_ROUGH_FAMILIES, "benchmarks/rough_families in the repository draws it"),
     },
 }
 MODULES = {  # below meco, with all that is inside
@@ -69,6 +103,24 @@ MODULES = {  # below meco, with all that is inside
     "tr.knowledge": _TR,
     "tr.proposers.offspring": _TR,
     "tr.proposers.strategy": "MA-ES is meco.engines.es.maes",
+    "bench.plan.plan_schema": "meco.bench.plan.experiment.Experiment.from_json() reads a plan",
+    "engines.de.colshade": "use meco.engines.de.shade",
+    "engines.external.nomad": "benchmarks/peers/nomad.py in the repository has it",
+    "engines.external.optuna": "benchmarks/peers/optuna.py in the repository has it",
+    "problems.generated.drawn_missions": "meco.get_suite('uav') has sixteen missions",
+    "problems.generated.failure_kinds": "benchmarks/rough_families in the repository has it",
+    "problems.generated.noise_kinds": "benchmarks/rough_families in the repository has it",
+    "problems.generated.simulator_kinds": "benchmarks/rough_families in the repository has it",
+    "problems.generated.mission_layouts": "tools/missions/layouts.py in the repository has those of the suite",
+    **dict.fromkeys(
+        (f"problems.realworld.{name}" for name in _RWCO_MODULES),
+        "pip install ./benchmarks/rwco in a clone, then meco_rwco",
+    ),
+    "adapters.optiprofiler": "benchmarks/optiprofiler_solver.py in the repository has it",
+    "problems.s2mpj": "benchmarks/s2mpj.py in the repository has it",
+    "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
+    "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",
+    "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",
 }
 
 

@@ -63,9 +63,6 @@ _model = partial(
     models_functions=True,
     scale_sensitive_to=("all", "each"),
 )
-_bayes = partial(
-    MethodRecord, family="Bayesian", lockstep=False, models_functions=True, scale_sensitive_to=("all", "each")
-)
 
 METHODS: Registry[MethodRecord] = Registry(
     "method",
@@ -125,10 +122,6 @@ METHODS: Registry[MethodRecord] = Registry(
             lockstep=False, population=paper_pop_size, options=("pop_size", "objectives"), extra="peers",
             cost_seconds=0.35, offers=(Remarks,),
         ),
-        "COLSHADE": _de(
-            lazy_callable("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
-            options=("rule", "pop_size", "flights"), scale_sensitive_to=("each",),
-        ),
         "CMA-ES-AL": _pycma(
             lazy_callable("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
             population=native_pop_size, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
@@ -155,24 +148,6 @@ METHODS: Registry[MethodRecord] = Registry(
             lazy_callable("engines.external.scipy:Cobyla"), "linear models in a trust region, multistart",
             offers=(OwnLoop, InfiniteBounds), options=("radius", "final_radius", "own_units"),
             scale_sensitive_to=tuple(RESCALINGS), cost_seconds=20.0,
-        ),
-        "NOMAD": MethodRecord(
-            lazy_callable("engines.external.nomad:Nomad"), "mesh adaptive direct search, multistart", "direct search",
-            lockstep=False, offers=(OwnLoop,), options=("parameters",), extra="nomad",
-            scale_sensitive_to=tuple(RESCALINGS), cost_seconds=800.0,
-        ),
-        "Optuna-TPE": _bayes(
-            lazy_callable("engines.external.optuna:OptunaSampler", sampler="tpe"), "Optuna's Parzen estimators",
-            options=("startup",), extra="optuna", models_functions=False, scale_sensitive_to=(), cost_seconds=60.0,
-            aliases=("Optuna TPE",),
-        ),
-        "Optuna-GP": _bayes(
-            lazy_callable("engines.external.optuna:OptunaSampler", sampler="gp"), "Optuna's Gaussian processes",
-            options=("startup",), extra="optuna", scale_sensitive_to=(), cost_seconds=6000.0, aliases=("Optuna GP",),
-        ),
-        "SCBO": _bayes(
-            lazy_callable("engines.external.scbo:Scbo"), "Gaussian processes in a trust region, Thompson samples",
-            options=("batch", "first"), extra="scbo", scale_sensitive_to=("each",), cost_seconds=2000.0,
         ),
         "ISRES": _es(
             lazy_callable("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

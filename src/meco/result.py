@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from meco.evaluations import Evaluations
-    from meco.figures.figure import Figure
     from meco.variables import Variables
 
 READABLE = (  # as result["fun"], in this order
@@ -284,17 +283,19 @@ class Result(Mapping[str, Any]):
         ]
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Convergence, each constraint and what the method did as a figure; saved where a path is given.
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Best f, violation, each constraint and the trust-region radius as a matplotlib figure.
 
-        InvalidInput for results of solve(), which keep no evaluations.
+        Saved as .svg, .png or .pdf where a path is given. InvalidInput for results of solve(), which keep no
+        evaluations.
         """
-        from meco.figures.run_figure import make_run_figure
+        from meco.plot.run import plot_run
+        from meco.plot.style import save
 
         self._require_evaluations()
-        figure = make_run_figure(self)
+        figure = plot_run(self)
         if path is not None:
-            figure.save(path)
+            save(figure, path)
         return figure
 
     def report(self, path: str | Path, title: str = "", author: str = "", notes: str = "") -> Path:
@@ -303,10 +304,22 @@ class Result(Mapping[str, Any]):
         It says what the answer is, how sure it is and what limits it, then how the search went. Gives its path; a
         file that is there is replaced.
         """
-        from meco.bench.report.run_page import write_report
+        from meco.plot.run_page import write_report
 
         self._require_evaluations()
         return write_report(self, path, title, author, notes)
+
+    def _repr_html_(self) -> str:
+        """The printed result as HTML, for notebooks."""
+        from html import escape
+
+        rows = (line.partition(": ") for line in str(self).splitlines())
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name.strip())}</th>"
+            f"<td style='text-align:left;white-space:pre-wrap'>{escape(text or name)}</td></tr>"
+            for name, _, text in rows
+        )
+        return f"<table>{cells}</table>"
 
     def _require_evaluations(self) -> None:
         """InvalidInput for a result of solve(), which has no evaluations: any column says so."""
@@ -424,6 +437,6 @@ def _format_value(value: Any, indent: int) -> str:
     Lines after the first are indented by so many spaces; a violated constraint says by how much.
     """
     if isinstance(value, Mapping):
-        rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
+        rows = [f"{name}: {found.value + 0.0:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)
     return str(value)

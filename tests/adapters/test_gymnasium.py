@@ -206,7 +206,7 @@ def test_random_instances_run_in_lockstep():
 
 
 def test_random_instances_leave_problems_without_instances_as_they_are():
-    given = get_problem("RC17")
+    given = get_problem("RC19")
     environment = gymnasium.make("MeCO-v0", problems=given, instance="random", budget=250).unwrapped
     environment.reset(seed=1)
     assert environment.episode.problem[0] is given

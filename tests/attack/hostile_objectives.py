@@ -17,7 +17,7 @@ import numpy as np
 import meco
 
 METHODS = (
-    "SHADE-FR", "SHADE", "SHADE-eps", "SHADE-BOC", "MeCO", "MeCO-rand", "MA-ES", "MDE-CGO", "C2oDE", "COLSHADE",
+    "SHADE-FR", "SHADE", "SHADE-eps", "SHADE-BOC", "MeCO", "MeCO-rand", "MA-ES", "MDE-CGO", "C2oDE",
     "BP-epsMAg-ES", "TR", "TR", "TR",
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from meco_rwco import NAMES as REALWORLD
 
 import meco
 from meco.core.engine import Task
@@ -18,7 +19,6 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.problems.cec2017.functions import NAMES as CEC
-from meco.problems.realworld import NAMES as REALWORLD
 from meco.problems.uav.flight_model import MISSION_NAMES as MISSIONS
 from meco.problems.uav.mission import load_mission
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from small_campaign import BROKEN, SMALL
-
 from meco.bench.plan import revise
 from meco.bench.plan.experiments import EXPERIMENTS
 from meco.cli import main
+from small_campaign import BROKEN, SMALL
 
 
 def test_contenders_without_their_policies_are_left_out_with_one_line_and_the_way_out(monkeypatch):

@@ -13,7 +13,6 @@ import pytest
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE, find_packed
 from meco.bench.run.executors import RunExecutor
@@ -21,6 +20,7 @@ from meco.bench.run.result_store import VALUES, ResultStore, read_results, write
 from meco.bench.run.runner import run_campaign
 from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
+from meco.report.page import write_campaign_report
 
 SMALL = Experiment(
     "small",

@@ -20,14 +20,14 @@ from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_met
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
-from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, list_known_experiments
-from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
 from meco.learn.paper import presets
 from meco.methods import METHODS
 from meco.problems.suite import get_problem
+from meco.report.frame import read_runs
+from meco.report.page import JOINT_VIEWS, VIEWS, list_known_experiments
 from small_runs import run_command_without
 
 
@@ -52,7 +52,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
     e = EXPERIMENTS[name]
     assert {c.method for c in e.contenders} <= {*METHODS, *gone.NAMES["method"]}
     assert len({c.label for c in e.contenders}) == len(e.contenders)
-    assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
+    assert set(e.report.views) <= {*VIEWS, *JOINT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
     assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
@@ -212,7 +212,7 @@ def own_results(tmp_path, capsys):
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
     found = read_results(folder)
-    return [len(RunArrays.from_store(found, e).records) for e in list_known_experiments(found)]
+    return [len(read_runs(found, e).table) for e in list_known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
@@ -339,7 +339,7 @@ def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
 
 def test_a_campaign_on_suites_loads_nothing_of_how_the_functions_of_users_are_called():
     code = (
-        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.bench.report.campaign_report\n"
+        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.report.page\n"
         "print([name for name in sys.modules if name.startswith('meco.run')])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -282,7 +283,7 @@ def test_the_demo_writes_pictures_and_a_page(folder, capsys):
     out = printed(capsys, "demo", "--method", "SHADE-FR", "--budget", "60", "--output", "shown", "--quiet")
     assert "index.html" in out
     page = (folder / "shown" / "index.html").read_text()
-    assert page.count("<svg xmlns") == 3
+    assert page.count("<svg ") == 3
     names = re.findall(r'\bid="([^"]+)"', page)
     assert len(names) == len(set(names))
     assert "http" not in page.replace("http://www.w3.org", "")
@@ -293,13 +294,15 @@ def test_where_tables_are_is_told(capsys):
 
 
 def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
-    for missing in ("cairosvg", "scipy", "scipy.optimize", "rich"):
+    found = importlib.util.find_spec
+    hidden = ("matplotlib", "jinja2", "scipy", "rich")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in hidden else found(name, *a))
+    for missing in (*hidden, "scipy.optimize"):
         monkeypatch.setitem(sys.modules, missing, None)
     out = printed(capsys, "demo", "--budget", "40", "--output", "shown", "--quiet")
     assert out.count(f"{DEFAULT}: f =") == 2
-    assert "pictures and page" in out
     assert "COBYQA" not in out
-    assert (folder / "shown" / "index.html").exists()
+    assert not (folder / "shown").exists()
 
 
 @pytest.mark.docs
@@ -492,7 +495,7 @@ def test_an_answer_that_is_feasible_in_the_mean_is_not_called_infeasible(tmp_pat
 
 @pytest.mark.parametrize("option", ["--report", "--plot"])
 @pytest.mark.parametrize(
-    ("place", "said"), [("nodir/a.svg", "there is no folder"), (".", "is a folder|is a file that ends")]
+    ("place", "said"), [("nodir/a.svg", "there is no folder"), (".", "is a folder|Use a name that ends")]
 )
 def test_a_page_or_picture_that_cannot_be_written_is_refused_before_the_first_call(
     option, place, said, tmp_path, monkeypatch, capsys

@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.core import arrays
 from meco.core.arrays import add_to_diagonal, ordered_sum, rows, running_sums, safe_divisor, solve
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
@@ -54,15 +53,6 @@ def test_nothing_is_divided_by_zero_where_the_least_numbers_are_taken_for_it():
         assert_array_equal(np.zeros(2) / safe_divisor(np.array([0.0, 2.0])), [0.0, 0.0])
     finally:
         torch.set_flush_denormal(False)
-
-
-@pytest.mark.parametrize("runs", [1, 4])
-def test_systems_without_numpys_checks_have_its_bits(runs, monkeypatch):
-    rng = np.random.default_rng(5)
-    matrix, right = rng.normal(size=(runs, 9, 9)), rng.normal(size=(runs, 9, 3))
-    assert_array_equal(solve(matrix, right), np.linalg.solve(matrix, right))
-    monkeypatch.setattr(arrays, "_LAPACK", None)  # a NumPy that keeps its loops elsewhere
-    assert_array_equal(solve(matrix, right), np.linalg.solve(matrix, right))
 
 
 def test_a_singular_system_still_raises_and_nan_still_passes():

@@ -10,7 +10,6 @@ from recording_problem import recording
 import meco
 from meco.core.batching import ProblemBatch
 from meco.errors import InvalidInput
-from meco.problems.generated.families import problem_name
 
 
 def test_problems_in_lockstep_need_equal_dimension_and_number():
@@ -53,15 +52,3 @@ def test_tolerances_differ_from_run_to_run():
     ineq, eq = ProblemBatch([base, strict], 2).tolerances()
     assert_array_equal(ineq[:, 0], [[base.ineq_tol] * 2, [0.1, 0.2]])
     assert_array_equal(eq[:, 0, 0], [base.eq_tol, 1e-6])
-
-
-def test_chance_makes_no_generators_while_problems_are_called(monkeypatch):
-    problems = [meco.get_problem(problem_name(family, 1), 2) for family in ("bowl-even", "valley-even")]
-    batch, x = ProblemBatch(problems, 2), np.full((2, 3, 2), 0.5)
-    again = ProblemBatch(problems, 2)
-    monkeypatch.setattr(np.random, "default_rng", None)
-    first, second = batch.values(x), batch.values(x)
-    assert (first[0] != second[0]).all()  # the streams moved
-    for b in (0, 1):  # each run on its own stream, whether it is called with others or alone
-        assert_array_equal(again.values_of(b, x[b : b + 1])[0][0], first[0][b])
-        assert_array_equal(again.values_of(b, x[b : b + 1])[0][0], second[0][b])

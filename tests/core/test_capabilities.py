@@ -73,7 +73,7 @@ def test_the_record_names_kinds_of_capabilities_alone():
 def test_methods_are_named_by_all_that_they_offer():
     assert methods_that_offer(Asynchronous) == "TR"
     assert methods_that_offer(SavedState, Policed) == "MeCO, MeCO-u, MeCO-rand"
-    assert methods_that_offer(OwnLoop) == "SciPy-DE, COBYQA, SLSQP, COBYLA, NOMAD"
+    assert methods_that_offer(OwnLoop) == "SciPy-DE, COBYQA, SLSQP, COBYLA"
 
 
 def test_a_controlled_engine_offers_what_its_engine_does_with_its_own_part_in_it():

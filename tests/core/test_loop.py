@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.rule import Population
 from meco.core.streams import Streams
-from source_trees import tree_of
 
 SOURCES = Path(meco.__file__).parent
 NO_ENGINES = {  # whose tell is another one
@@ -51,22 +49,6 @@ class Pairs(Engine):
 def pairs(*offers, budget=10, runs=2, **how):
     evaluator = Evaluator.on(meco.get_problem("tilted"), budget, runs)
     return Loop(Pairs(Task.of(evaluator, Streams(range(runs))), *offers), evaluator, **how)
-
-
-def tellers():
-    """Who is told something, and in which file: every call of a tell, and every tell that is handed on."""
-    for path in SOURCES.rglob("*.py"):
-        if ".tell" not in path.read_text(encoding="utf-8"):  # most files: parsing them takes seconds
-            continue
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Attribute) and node.attr == "tell":
-                yield path.relative_to(SOURCES).as_posix(), ast.unparse(node.value)
-
-
-def test_nobody_but_the_loop_calls_the_tell_of_an_engine():
-    calls = [(file, told) for file, told in tellers() if told not in NO_ENGINES]
-    assert {file for file, _ in calls} == {"core/loop.py", "policies/controller.py"}
-    assert [told for file, told in calls if file == "policies/controller.py"] == ["self.engine"]  # it wraps that one
 
 
 def test_a_run_spends_the_budget_and_notes_every_iteration():

@@ -10,7 +10,7 @@ from meco import Optimizer, Workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-METHODS = ("TR", "MeCO-TR", "TR-ES")
+METHODS = ("TR",)
 INFINITE = [(-4, math.inf), (-4, 4)]
 OUTSIDE = [-4.0, 4.0]
 

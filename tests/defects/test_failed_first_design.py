@@ -7,7 +7,7 @@ import pytest
 import meco
 from meco import Optimizer
 
-METHODS = ("TR", "MeCO-TR", "TR-ES")
+METHODS = ("TR",)
 MIXED = {"m": ["a", "b", "c"], "w": (-4.0, 4.0), "v": (-4.0, 4.0)}
 UNORDERED = {"m": ["a", "b", "c"], "n": ["u", "v"]}
 UNBOUNDED = {"m": ["a", "b", "c"], "w": (-math.inf, math.inf)}

@@ -67,3 +67,15 @@ def test_a_repeated_category_names_its_variable():
 def test_a_misspelt_stop_condition_is_refused_with_the_nearest_name():
     with pytest.raises(UnknownName, match="did you mean 'feasible'"):
         minimize(flat, [(0, 1)], stop="feasable")
+
+
+def test_a_checkpoint_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("kept")
+    with pytest.raises(InvalidInput, match=r"checkpoint must be a folder, and .*notes\.txt is a file"):
+        minimize(flat, [(0, 1)], budget=3, checkpoint=tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "kept"
+
+
+def test_a_constraint_at_zero_has_no_sign():
+    found = minimize(lambda x: (float(x @ x), {"reach": -0.0}), [(-1, 1)] * 2, budget=10, seed=1)
+    assert "reach: 0" in str(found)

@@ -16,7 +16,6 @@ PAGES = {
     "optunahub": "optunahub",
     "optimagic": "optimagic",
     "gemseo": "gemseo",
-    "optiprofiler": "optiprofiler",
 }
 
 

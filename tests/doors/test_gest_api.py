@@ -289,3 +289,14 @@ if __name__ == "__main__":
     for seed in range(1, 6):
         for row in xopt_side_by_side(seed):
             print(f"seed {seed}", *row, sep="\t", flush=True)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_a_value_that_is_not_finite_never_wins(value):
+    vocs = VOCS(variables={"x": [-3.0, 3.0], "y": [-3.0, 3.0]}, objectives={"f": "MINIMIZE"})
+    generator = MecoGenerator(vocs, budget=40, seed=1)
+    for number in range(40):
+        (point,) = generator.suggest(1)
+        f = value if number < 5 else (point["x"] - 2) ** 2 + (point["y"] - 1) ** 2
+        generator.ingest([point | {"f": f}])
+    np.testing.assert_allclose(generator.result.x, [2.0, 1.0], atol=1e-3)

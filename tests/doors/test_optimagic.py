@@ -89,3 +89,16 @@ def test_not_a_number_is_no_objective_and_the_constraints_beside_it_are_learnt_f
 def test_without_bounds_the_missing_ones_are_asked_for():
     with pytest.raises(Exception, match="bounds"):
         om.minimize(lambda x: x @ x, np.ones(2), algorithm=Meco())
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+def test_a_value_that_is_not_finite_never_wins(value):
+    calls = []
+
+    def fails_first(x):
+        calls.append(x)
+        return value if len(calls) <= 5 else one_problem.weight(*x)
+
+    found = solved(fails_first)
+    assert 0.0 < found.fun < 0.06
+    assert found.success

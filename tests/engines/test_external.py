@@ -1,7 +1,6 @@
 """Wrapped libraries: what they are told, when they start again, and what failures look like to them."""
 
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +16,17 @@ from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.engines.external import FailureCeiling, pack_evaluation, unpack_evaluation
 from meco.engines.external.directions import reference_directions
-from meco.engines.external.optuna import OptunaSampler
 from meco.engines.external.own_loop import Ruler
 from meco.engines.external.pycma import AugmentedLagrangian, CmaEs
 from meco.engines.external.pymoo import Isres, Nsga3
 from meco.engines.external.scipy import Cobyla, Cobyqa, DifferentialEvolution
 from meco.engines.external.slsqp import Slsqp
-from meco.errors import InvalidInput, MissingExtra, UnknownName
+from meco.errors import InvalidInput, UnknownName
 
-for needed in ("cma", "pymoo", "scipy", "optuna"):
+for needed in ("cma", "pymoo", "scipy"):
     pytest.importorskip(needed)
 
-TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres, OptunaSampler]
+TALKERS = [CmaEs, AugmentedLagrangian, Nsga3, Isres]
 DRIVERS = [DifferentialEvolution, Cobyqa, Cobyla, Slsqp]
 SMOOTH = ["corner", "ring", pytest.param("tilted", marks=pytest.mark.slow)]  # the first has its planes too
 
@@ -45,10 +43,9 @@ def line(formula, counts=(0, 0), dim=2):
 
 @pytest.mark.parametrize("engine", TALKERS)
 def test_ask_and_tell_equal_a_run(engine):
-    budget = 40 if engine is OptunaSampler else 130  # which has no generations
-    ran, evaluator = start(engine, budget=budget)
+    ran, evaluator = start(engine)
     Loop(ran, evaluator).run()
-    told, by_hand = start(engine, budget=budget)
+    told, by_hand = start(engine)
     while by_hand.left:
         x = told.ask()
         assert np.all((x >= 0) & (x <= 1))
@@ -337,51 +334,3 @@ def test_slsqp_and_cobyla_start_again_elsewhere_when_they_have_converged():
         Loop(ran, evaluator).run()
         assert ran.starts > 1
         assert evaluator.results("", [1])[0].f < found
-
-
-# --- Optuna
-
-
-def test_optuna_is_told_integers_and_a_point_costs_once():
-    asked = []
-
-    def formula(x):
-        asked.append(x.reshape(-1, 2))
-        return np.sum((x - 1.2) ** 2, axis=-1), [], []
-
-    whole = Problem("integers", np.zeros(2), np.full(2, 4.0), 0, 0, formula, integrality=np.array([True, True]))
-    ran, evaluator = start(OptunaSampler, whole, budget=20)
-    Loop(ran, evaluator).run()
-    points = np.concatenate(asked)
-    assert len(np.unique(points, axis=0)) == len(points) == 20  # of 25 that there are
-    assert evaluator.results("", [1])[0].f < 0.1
-
-
-def test_a_sampler_that_optuna_does_not_have_is_refused():
-    with pytest.raises(UnknownName, match="tpe"):
-        start(OptunaSampler, sampler="grid")
-
-
-@pytest.mark.slow
-def test_optunas_gaussian_processes_find_a_constrained_minimum():
-    found = solve("Optuna-GP", get_problem("tilted", dim=2), budget=25, seeds=[1])[0]
-    assert found.feasible
-    assert found.f < 0.6
-
-
-# --- packages that no extra of all brings
-
-
-@pytest.mark.parametrize(("method", "package", "extra"), [("NOMAD", "PyNomad", "nomad"), ("SCBO", "botorch", "scbo")])
-def test_a_peer_names_its_own_extra_or_finds_a_constrained_minimum(method, package, extra):
-    def search():
-        return solve(method, get_problem("tilted", dim=2), budget=24, seeds=[1])[0]
-
-    if find_spec(package) is None:
-        with pytest.raises(MissingExtra, match=rf"needs {package}, .*meco-opt\[{extra}\]"):
-            search()
-        return
-    found = search()
-    assert found.feasible
-    assert found.nfev == 24
-    assert_array_equal(search().x, found.x)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from meco import get_problem as make_problem
 from meco.errors import DamagedFile, MissingData, UnknownName
 from meco.problems.official_tables import load as tables
 from meco.problems.official_tables.fetch import CEC2017_MEMBERS, RWCO_MEMBERS, SOURCES, fetch_tables
-from meco.problems.realworld import make_problem
 from meco.problems.suite import get_problem
 
 pytest.importorskip("pooch")

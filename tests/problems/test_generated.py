@@ -13,27 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from for_every import for_every
 from meco import get_problem, get_suite, solve
 from meco.bench.plan.comparison import make_comparison
-from meco.core.evaluator import Evaluator
-from meco.core.streams import DeviceStreams, Streams
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated import GENERATED, SETS, SIZES, Family, make_batch
+from meco.problems.generated import GENERATED, SETS, make_batch
 from meco.problems.generated.constraint_kinds import CONSTRAINTS, outward_normals
-from meco.problems.generated.failure_kinds import FAILURES
-from meco.problems.generated.mission_layouts import LAYOUTS
-from meco.problems.generated.noise_kinds import NOISES
 from meco.problems.generated.objective_kinds import OBJECTIVES
-from meco.problems.generated.simulator_kinds import SIMULATORS
-from meco.problems.uav import layouts as suite_layouts
-from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.flight_model import MISSION_NAMES
-from meco.problems.uav.mission import load_mission
 
 SEEDS = range(24)
-SCALABLE = [name for name, family in GENERATED.items() if isinstance(family, Family)]
-MISSIONS = [name for name in GENERATED if name not in SCALABLE]
-BY_CHANCE = [name for name in SCALABLE if getattr(FAILURES.get(GENERATED[name].failing), "by_chance", False)]
-FAILING_PLACES = [name for name in SCALABLE if GENERATED[name].failing and name not in BY_CHANCE]
-NOISY = [name for name in SCALABLE if GENERATED[name].noise]
 
 
 def points(batch, count=50, seed=0):
@@ -54,7 +39,7 @@ def feasible(f, g, h, tol=1e-4):
 
 @cache
 def batch_of(name):
-    return make_batch(name, SEEDS, dim=6 if name in SCALABLE else None)
+    return make_batch(name, SEEDS, dim=6)
 
 
 # Facts
@@ -74,7 +59,7 @@ def test_the_known_point_is_feasible_or_there_is_none(name):
 
 
 @pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow), 20])
-@for_every([name for name in SCALABLE if not GENERATED[name].empty])
+@for_every([name for name in GENERATED if not GENERATED[name].empty])
 def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     batch = make_batch(name, range(8), dim)
     rng, half = np.random.default_rng(1), (batch.upper - batch.lower)[:, None] / 2
@@ -92,7 +77,7 @@ def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
             assert np.min(f[b, fits[b]]) >= problem.best_known - 1e-12 * abs(problem.best_known)
 
 
-@for_every([name for name in SCALABLE if GENERATED[name].empty])
+@for_every([name for name in GENERATED if GENERATED[name].empty])
 def test_two_constraints_of_an_empty_family_exclude_each_other(name):
     batch = make_batch(name, SEEDS, 4)
     place = [kind for kind, _ in GENERATED[name].inequalities].index("opposed")
@@ -131,20 +116,6 @@ def test_raw_scales_span_seven_decades():
             assert 3e3 < scale.max() <= 1e4
 
 
-@for_every(FAILING_PLACES)
-@pytest.mark.parametrize("dim", [2, 20])
-def test_a_share_of_the_box_fails_always_at_the_same_points(name, dim):
-    batch = make_batch(name, range(60), dim)
-    x = points(batch, 300)
-    f, g, _ = batch.raw(x)
-    failed = np.isnan(f)
-    wanted = {"pocket": 0.6, "beside": 0.48}.get(GENERATED[name].failing, 0.2)
-    assert abs(np.mean(failed) - wanted) < (0.08 if wanted == 0.48 else 0.03)
-    assert_array_equal(np.all(np.isnan(g), axis=-1), failed)
-    some = x[:, 49::-1]  # in another order and another company
-    assert_array_equal(np.isnan(batch.raw(some)[0])[:, ::-1], failed[:, :50])
-
-
 def test_conditioning_reaches_a_million():
     weights = np.array([p.formula.numbers["f0"]["weight"] for p in make_batch("bowl-free", range(200), 10)])
     spread = weights.max(axis=(1, 2)) / weights.min(axis=(1, 2))
@@ -173,117 +144,6 @@ def test_without_room_a_convex_kind_lies_on_one_side_of_its_plane(name):
     inside = entry.value(v, turned, {key: array[None] for key, array in drawn.items()}) <= 0
     assert np.any(inside)
     assert np.all((v @ outward_normals(drawn).T)[inside] <= 1e-12)
-
-
-@for_every(SIMULATORS)
-def test_a_simulator_is_exact_at_the_known_point_and_rough_beside_it(name):
-    rng, dim, kind = np.random.default_rng(4), 3, SIMULATORS[name]
-    numbers = {key: array[None] for key, array in kind.draw(rng, dim, 2).items()}
-    here, along = np.zeros((1, 1, dim)), np.linspace(-1, 1, 4001)[None, :, None] * np.ones(dim)
-    model = np.full((dim, 2), 0.5)
-
-    def answer(v):
-        return kind.report(kind.see(v, numbers) @ model, v, numbers)
-
-    assert_array_equal(answer(here), np.zeros((1, 1, 2)))
-    bends = np.abs(np.diff(answer(along)[0, :, 0], n=2))
-    assert np.sum(bends > 1e-5) >= 4  # a smooth model of its inputs would have none
-
-
-@for_every([name for name, kind in SIMULATORS.items() if kind.report is not SIMULATORS["table"].report])
-def test_what_a_program_reports_is_never_below_the_model(name):
-    rng, dim, kind = np.random.default_rng(4), 3, SIMULATORS[name]
-    numbers = {key: array[None] for key, array in kind.draw(rng, dim, 4).items()}
-    model, v = rng.normal(size=(1, 500, 4)), rng.uniform(-1, 1, (1, 500, dim))
-    assert np.all(kind.report(model, v, numbers) >= model)
-
-
-# Chance
-
-
-@for_every(NOISY)
-def test_calls_of_one_point_differ_and_agree_in_the_middle_with_the_truth(name):
-    batch = batch_of(name)[:8]
-    x, rng = points(batch, 1).repeat(4001, axis=1), np.random.default_rng(5)
-    for seen, true in zip(batch.disturbed(x, rng.standard_normal((*x.shape[:2], batch.draws))), batch.raw(x[:, :1])):
-        if true.size:
-            spread = np.std(seen, axis=1)
-            assert np.all(spread > 0)
-            off = np.abs(np.median(seen, axis=1) - true[:, 0])
-            assert np.all(off < (0.5 if NOISES[GENERATED[name].noise].of_point else 0.1) * spread)
-
-
-@for_every(BY_CHANCE)
-def test_calls_fail_by_chance_at_any_point_and_never_in_truth(name):
-    batch = batch_of(name)
-    x, rng = points(batch, 1).repeat(2000, axis=1), np.random.default_rng(5)
-    f, g, _ = batch.disturbed(x, rng.standard_normal((*x.shape[:2], batch.draws)))
-    rate = np.mean(np.isnan(f), axis=1)
-    assert np.all(np.isnan(f) == np.any(np.isnan(g), axis=-1))
-    assert 0.1 < np.mean(rate) < 0.5
-    assert (np.ptp(rate) < 0.35) == (GENERATED[name].failing == "chance")  # the others depend on the place
-    assert not np.any(np.isnan(batch.raw(x)[0]))
-
-
-@for_every([*NOISY, *BY_CHANCE])
-def test_the_same_chance_gives_the_same_answer_in_any_company_and_library(name):
-    batch = batch_of(name)
-    x = points(batch, 20)
-    z = np.random.default_rng(6).standard_normal((*x.shape[:2], batch.draws))
-    together = batch.disturbed(x, z)
-    for row, alone in zip(together, batch[7].disturbed(x[7], z[7])):
-        assert_array_equal(row[7], alone)
-    size = [np.max(np.abs(np.nan_to_num(values)), initial=1.0) for values in together]
-    for asarray in (torch.asarray, array_api_strict.asarray):
-        for values, ours, scale in zip(batch.disturbed(asarray(x), asarray(z)), together, size):
-            assert_allclose(np.asarray(values), ours, rtol=1e-9, atol=1e-12 * scale)
-
-
-@pytest.mark.parametrize("name", ["bowl-even", "valley-chance"])
-def test_chance_belongs_to_the_seed_of_a_run_and_results_tell_the_truth(name):
-    batch = make_batch(name, range(3), 4)
-    together = solve("SHADE", [*batch, *make_batch("bowl-linear", [1], 4)], budget=120, seeds=[1, 2, 3, 4])
-    alone, other = solve("SHADE", batch[1], budget=120, seeds=[2, 3])
-    assert_array_equal(together[1].x, alone.x)
-    assert not np.array_equal(alone.x, other.x)
-    assert alone.f == batch[1].raw(alone.x)[0]
-    assert (alone.run.nfail > 0) == (name == "valley-chance")
-
-
-def test_an_engine_sees_the_noise_and_its_run_is_judged_without():
-    problem = make_batch("bowl-even", [1], 3)[0]
-    evaluator = Evaluator.on(problem, 100, 2)
-    unit = np.full((2, 3, 3), 0.4)
-    ev, true = evaluator.evaluate(unit), problem.raw(evaluator.box.to_box(unit)[0, 0])
-    assert len(np.unique(ev.f[0])) == 3
-    assert_array_equal(ev.f[0], ev.f[1])  # both runs have seed 0 unless streams are given
-    assert_array_equal(evaluator.history.feasible_best.point_in_numpy().f[:, 0], np.repeat(true[0], 2))
-
-
-def test_runs_that_pause_meet_the_noise_that_they_meet_alone():
-    batch = make_batch("valley-even", range(2), 3)
-    unit = np.random.default_rng(7).random((2, 4, 3))
-    streams = Streams([5, 6])
-    together = Evaluator.on(batch, 100, 2, streams=streams)
-    first = together.evaluate(unit, np.array([[True, False, True, False], [True] * 4]))
-    second = together.evaluate(unit)
-    alone = Evaluator.on(batch[0], 100, streams=Streams([5]))
-    once, again = alone.evaluate(unit[:1, [0, 2]]), alone.evaluate(unit[:1])
-    assert_array_equal(first.f[0, [0, 2]], once.f[0])
-    assert_array_equal(second.f[0], again.f[0])
-    assert_array_equal(streams.uniform(3), Streams([5, 6]).uniform(3))  # the search draws what it always drew
-
-
-def test_one_generator_on_a_device_serves_runs_on_different_families():
-    problems = [*make_batch("bowl-even", [1], 3), *make_batch("valley-chance", [1, 2], 3)]
-    found = []
-    for _ in range(2):
-        rng = DeviceStreams(1, 3, "cpu")
-        evaluator = Evaluator.on(problems, 100, 3, rng.xp, "cpu", rng)
-        found.append(evaluator.evaluate(rng.xp.asarray(np.full((3, 40, 3), 0.4))))
-    assert_array_equal(found[0].f, found[1].f)
-    assert len(np.unique(found[0].f[0])) == 40
-    assert found[0].failed.any(dim=-1).tolist() == [False, True, True]
 
 
 def test_what_takes_nothing_from_chance_says_so():
@@ -334,26 +194,13 @@ def test_torch_and_the_strict_library_agree_with_numpy(name):
 @for_every(GENERATED)
 def test_the_known_point_stays_feasible_in_other_libraries(name):
     batch = batch_of(name)
-    if not batch[0].infeasible and batch[0].name[2:-5] in SCALABLE:
+    if not batch[0].infeasible:
         f, g, h = (np.asarray(values) for values in batch.raw(torch.asarray(known(batch))))
         assert np.all(feasible(f, g, h, tol=0.0))
 
 
-def test_the_evaluator_evaluates_a_batch_in_one_call_each():
-    problems = [*make_batch("bowl-fails", range(3), 5), *make_batch("edges-wave", range(3), 5)]
-    mixed = [problems[i] for i in (0, 3, 1, 4, 2, 5)]
-    evaluator = Evaluator.on(mixed, budget=100, runs=6)
-    assert len(evaluator.source._groups) == 2
-    unit = np.random.default_rng(0).random((6, 9, 5))
-    ev = evaluator.evaluate(unit)
-    for b, problem in enumerate(mixed):
-        alone = Evaluator.on(problem, budget=100).evaluate(unit[b : b + 1])
-        assert_array_equal(ev.f[b], alone.f[0])
-        assert_array_equal(ev.h[b, :, : problem.n_eq], alone.h[0])
-
-
 def test_runs_on_a_batch_do_not_notice_each_other():
-    batch = make_batch("ripples-many", range(3), 4)
+    batch = make_batch("ripples-wavy", range(3), 4)
     together = solve("SHADE", batch, budget=300, seeds=[1, 2, 3])
     alone = solve("SHADE", batch[1], budget=300, seeds=[2])[0]
     assert_array_equal(together[1].x, alone.x)
@@ -371,8 +218,8 @@ def test_names_carry_the_family_and_the_seed():
         get_problem("G-bowl-lineer-0001")
     with pytest.raises(InvalidInput, match="D >= 2"):
         get_problem("G-bowl-linear-0001", dim=1)
-    with pytest.raises(InvalidInput, match="has 9 variables"):
-        get_problem("G-mission-rows-0001", dim=10)
+    with pytest.raises(UnknownName, match="use UAV-01 to UAV-16"):
+        get_problem("G-mission-rows-0001")
     with pytest.raises(InvalidInput, match="one family and D"):
         type(make_batch("bowl-free", [1]))([get_problem("G-bowl-free-0001", 2), get_problem("G-bowl-free-0001", 3)])
 
@@ -388,99 +235,26 @@ def test_sets_share_no_family_and_confirm_has_kinds_that_train_has_not():
     assert sum(map(len, suites.values())) == len(GENERATED)
     kinds = {each: set() for each in SETS}
     for family in GENERATED.values():
-        if isinstance(family, Family):
-            kinds[family.set] |= {*family.objective, *(kind for kind, _ in family.inequalities + family.equalities)}
+        kinds[family.set] |= {*family.objective, *(kind for kind, _ in family.inequalities + family.equalities)}
     assert len(kinds["confirm"] - kinds["train"]) >= 4
     assert set(OBJECTIVES) | set(CONSTRAINTS) == set.union(*kinds.values())
 
 
-@pytest.mark.parametrize(("field", "kinds"), [("simulator", SIMULATORS), ("noise", NOISES), ("failing", FAILURES)])
-def test_every_set_has_kinds_of_its_own(field, kinds):
-    each = {
-        part: {getattr(GENERATED[name], field) for name in SCALABLE if GENERATED[name].set == part} - {None}
-        for part in SETS
-    }
-    assert all(each.values())
-    assert sum(map(len, each.values())) == len(set.union(*each.values()))
-    assert set.union(*each.values()) == set(kinds)
-
-
 def test_every_set_has_rough_objectives_of_its_own():
     rough = {"terrain": "train", "contact": "choose", "switching": "confirm"}
-    for name in SCALABLE:
+    for name in GENERATED:
         for kind in set(GENERATED[name].objective) & set(rough):
             assert GENERATED[name].set == rough[kind]
 
 
 def test_confirm_shares_no_objective_with_train_and_choose():
-    used = {part: {k for n in SCALABLE if GENERATED[n].set == part for k in GENERATED[n].objective} for part in SETS}
+    used = {part: {k for n in GENERATED if GENERATED[n].set == part for k in GENERATED[n].objective} for part in SETS}
     assert not used["confirm"] & (used["train"] | used["choose"])
-
-
-def test_hundreds_of_problems_to_confirm_on_span_sizes_and_budgets():
-    dims, per_variable = zip(*SIZES)
-    assert (min(dims), max(dims), min(per_variable), max(per_variable)) == (2, 30, 10, 200)
-    assert 2 * len(SIZES) * sum(family.set == "confirm" for family in GENERATED.values()) >= 300
-
-
-def test_missions_share_no_layout_with_the_suite_or_another_set():
-    used = {part: {GENERATED[name].layout for name in MISSIONS if GENERATED[name].set == part} for part in SETS}
-    assert set.union(*used.values()) == set(LAYOUTS)
-    assert sum(map(len, used.values())) == len(LAYOUTS)
-    assert not set(LAYOUTS) & set(suite_layouts.LAYOUTS)
-
-
-@cache
-def ends_of_the_suite():
-    """Starts and ends [n, 2, 2] of the sixteen, in shares of the area, mirrored and turned over in every way."""
-    found = []
-    for mission in map(load_mission, MISSION_NAMES):
-        ends = np.stack([mission.start, mission.end]) / mission.area
-        mirrored = [np.where(flip, 1 - ends, ends) for flip in np.ndindex(2, 2)]
-        found += [way[::order, ::axes] for way in mirrored for order in (1, -1) for axes in (1, -1)]
-    return np.array(found)
-
-
-@for_every(MISSIONS)
-def test_flights_begin_and_end_at_other_places_than_those_of_the_suite(name):
-    theirs = ends_of_the_suite()
-    for problem in batch_of(name)[:5]:
-        chart = problem.formula.numbers["map"]
-        ours = np.concat([chart["start"], chart["end"]]) / problem.upper[:2]
-        assert np.min(np.max(np.abs(theirs - ours), axis=(1, 2))) > 0.05
 
 
 def test_few_shapes_keep_lockstep_wide():
     for dim in (2, 10, 40):
-        shapes = [GENERATED[name].counts(dim) for name in SCALABLE]
+        shapes = [GENERATED[name].counts(dim) for name in GENERATED]
         assert len(set(shapes)) <= 7
         assert max(p for p, _ in shapes) == 20
         assert max(q for _, q in shapes) == max(1, dim // 3)
-
-
-@for_every(MISSIONS)
-def test_drawn_missions_give_what_a_mission_file_would(name):
-    batch = make_batch(name, range(5))
-    x = points(batch, 60)
-    h = batch.raw(x)[2]
-    stops = batch.dim // 3
-    for b, problem in enumerate(batch):
-        chart = problem.formula.numbers["map"]
-        obstacles = Obstacles(chart["boxes"].T, chart["discs"].T)
-        ends = [np.broadcast_to(chart[key], (60, 1, 2)) for key in ("start", "end")]
-        corners = np.concat([ends[0], x[b, :, : 2 * stops].reshape(60, stops, 2), ends[1]], axis=1)
-        assert_allclose(h[b, :, 0], obstacles.length(corners[:, :-1], corners[:, 1:]).sum(axis=-1), atol=1e-8)
-    assert np.mean(h > 0) > 0.3  # obstacles are in the way
-
-
-@for_every([name for name in MISSIONS if GENERATED[name].detours])
-def test_the_known_flight_over_a_dense_map_goes_around_what_blocks_the_straight_one(name):
-    family, blocked = GENERATED[name], []
-    for problem in make_batch(name, range(8)):
-        stops, times = problem.known_x[: 2 * family.stops].reshape(-1, 2), problem.known_x[2 * family.stops :]
-        chart, over = problem.formula.numbers["map"], times > 0
-        assert np.sum(~over) == family.detours
-        straight = np.concat([chart["start"], stops[over], chart["end"]])
-        obstacles = Obstacles(chart["boxes"].T, chart["discs"].T)
-        blocked.append(obstacles.length(straight[:-1], straight[1:]).sum() > 0)
-    assert np.mean(blocked) >= 0.75

@@ -34,11 +34,11 @@ def test_bounds_that_are_no_pairs_are_named(bounds, said):
 
 
 def test_a_name_that_is_a_part_of_another_suggests_it():
-    with pytest.raises(UnknownName, match="did you mean 'Optuna-TPE'"):
-        meco.METHODS["TPE"]
+    with pytest.raises(UnknownName, match="did you mean 'SciPy-DE'"):
+        meco.METHODS["scipy"]
 
 
-@pytest.mark.parametrize(("given", "meant"), [("C1", "C01"), ("RC5", "RC05"), ("uav-1", "UAV-01"), ("C010", "C10")])
+@pytest.mark.parametrize(("given", "meant"), [("C1", "C01"), ("RC019", "RC19"), ("uav-1", "UAV-01"), ("C010", "C10")])
 def test_a_name_without_its_zeros_is_told_the_one_with_them(given, meant):
     with pytest.raises(UnknownName, match=f"did you mean '{meant}'"):
         meco.get_problem(given)

@@ -1,4 +1,7 @@
-"""RC01-RC57 give what the suite's own code gives, in any shape and on any array library."""
+"""RC01-RC57 give what the suite's own code gives, in any shape and on any array library.
+
+49 of them are benchmarks/rwco's.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import sys
 import numpy as np
 import pytest
 from gripper_scalar import objective
+from meco_rwco import NAMES, get_suite
 from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
 from for_every import for_every
+from meco import get_problem as make_problem
 from meco.errors import UnknownName
-from meco.problems.realworld import NAMES, PAPER_EIGHT, make_problem
+from meco.problems.suite import PAPER_EIGHT
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -145,6 +150,7 @@ def test_the_marked_variables_and_no_others_are_rounded():
 
 
 def test_names_resolve_and_unknown_ones_are_refused_with_a_hint():
+    assert [problem.name for problem in get_suite()] == list(NAMES)
     assert len(NAMES) == 57
     assert make_problem("rc24") is make_problem("RC24")
     with pytest.raises(UnknownName, match="RC"):
@@ -153,12 +159,12 @@ def test_names_resolve_and_unknown_ones_are_refused_with_a_hint():
 
 def test_a_field_is_loaded_when_first_asked_for():
     code = (
-        "import sys, meco.problems.realworld as r; r.make_problem('RC20'); "
+        "import sys, meco; meco.get_problem('RC20'); "
         "loaded = [m for m in sys.modules if m.startswith('meco.problems.realworld.')]; print(sorted(loaded))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "truss" in shown
-    assert "power_systems" not in shown
+    assert "gripper" not in shown
 
 
 # ---------------------------------------------------------------- the odd corners of the suite

@@ -12,9 +12,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
-from meco.figures.mission_figure import make_missions_figure
-from meco.figures.panel import panel_margins
-from meco.figures.svg import panel_size
+from meco.plot.mission import plot_missions
 from meco.problems.suite import get_problem
 from meco.problems.uav.flight_model import MISSION_NAMES, Parameters, data_rates, flight_time
 from meco.problems.uav.mission import Mission, load_mission, parse_mission
@@ -310,7 +308,7 @@ def test_files_that_are_no_missions_say_so(tmp_path):
 
 
 def labels(figure):
-    return {key.label for key in figure.legend}
+    return {text.get_text() for legend in figure.legends for text in legend.get_texts()}
 
 
 def test_a_map_is_drawn_with_and_without_a_flight(tmp_path):
@@ -319,23 +317,20 @@ def test_a_map_is_drawn_with_and_without_a_flight(tmp_path):
     shown = {"start", "end", "sensor", "no-fly zone", "bandwidth exceeded"}
     assert shown <= labels(plain)
     assert "route" not in labels(plain)
-    assert shown | {"route", "hover point", "sensors heard from here", "data sent"} <= labels(flown)
-    assert "8" in flown.panels[0].title
-    assert flown.panels[0].note.endswith("hovering, feasible")
-    assert (tmp_path / "flight.svg").read_text(encoding="utf-8") == flown.to_svg()
+    assert shown | {"route", "hover point", "range of reception", "data sent"} <= labels(flown)
+    assert "hovering, feasible" in flown.axes[0].get_title(loc="left")
+    assert "hovering, feasible" in (tmp_path / "flight.svg").read_text(encoding="utf-8")
 
 
 def test_one_kilometre_is_as_long_up_as_across():
-    panel = load_mission("UAV-09").plot().panels[0]
-    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
-    assert abs((width - left - right) / 8.5 - (height - top - bottom) / 4.5) < 0.5
+    assert load_mission("UAV-09").plot().axes[0].get_aspect() == 1.0
 
 
 def test_a_collision_is_shown():
     mission = load_mission("UAV-01")
     figure = mission.plot(np.concat([np.tile(mission.start, 6), np.zeros(6)]))
     assert "collision" in labels(figure)
-    assert "836 m inside obstacles" in figure.panels[0].note
+    assert "836 m inside obstacles" in figure.axes[0].get_title(loc="left")
 
 
 def test_a_flight_to_draw_has_18_numbers():
@@ -344,6 +339,7 @@ def test_a_flight_to_draw_has_18_numbers():
 
 
 def test_all_missions_fit_in_one_figure():
-    figure = make_missions_figure([load_mission(name) for name in MISSION_NAMES[:3]])
-    assert [panel.title for panel in figure.panels] == list(MISSION_NAMES[:3])
+    figure = plot_missions([load_mission(name) for name in MISSION_NAMES[:3]])
+    titles = [ax.get_title(loc="left").splitlines()[0] for ax in figure.axes if ax.axison]
+    assert titles == list(MISSION_NAMES[:3])
     assert "route" in labels(figure)

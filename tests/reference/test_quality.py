@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ def run_row(problem: str, seed: int, f: float, v: float = 0.0, suite: str = "des
     """A row of a run whose reference is 1."""
     return {
         "suite": suite, "problem": problem, "seed": str(seed), "ref": "1.0", "scale": "1.0", "empty": "0",
-        "f_end": repr(f), "v_end": repr(v),
+        "seconds": "0.5", "f_end": repr(f), "v_end": repr(v),
     }  # fmt: skip
 
 
@@ -100,3 +101,54 @@ def test_no_reference_problem_is_in_the_reserve(reference):
     assert not held & set(problems.NOISY_CUTEST)
     pytest.importorskip("pymoo")
     assert not held & set(problems.find_cases("g"))
+
+
+def test_an_engine_of_plain_arrays_is_driven_in_the_unit_cube_within_its_budget(reference, monkeypatch):
+    from benchmarks.reference.engines import drive
+
+    asked, told = [], []
+
+    class Halving:
+        def __init__(self, dim, start, ineq_tol, eq_tol):
+            assert (dim, ineq_tol, eq_tol) == (2, 0.0, 1e-4)
+            np.testing.assert_allclose(start, [0.25, 0.5])
+
+        def ask(self):
+            return np.full((3, 2), 0.5 ** (1 + len(told)))
+
+        def tell(self, x, f, g, h, failed):
+            told.append((f, g, h, failed))
+
+    def fun(x):
+        asked.append(x)
+        if len(asked) == 2:
+            raise ValueError("no mesh")
+        return {"f": x[0], "g": {"one": x[1] - 1.0}, "h": {}}
+
+    drive(Halving, fun, [(0.0, 4.0), (-1.0, 1.0)], 5, x0=[1.0, 0.0])
+    assert [len(f) for f, *_ in told] == [3, 2]
+    assert len(asked) == 5
+    f, g, h, failed = told[0]
+    assert (f.tolist(), g.tolist(), h.shape, failed.tolist()) == ([2, 0, 2], [[-1], [0], [-1]], (3, 0), [0, 1, 0])
+
+
+def test_tasks_that_an_engine_does_not_take_are_left_out_of_the_comparison(reference, tmp_path, capsys):
+    compare, _, runs = reference
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    runs.write_runs(old, [run_row(name, 1, 1.0) for name in "ab"])
+    refused = run_row("b", 1, float("inf"), 1.0) | {"error": "NotImplementedError: integers"}
+    runs.write_runs(new, [run_row("a", 1, 1.0), refused])
+    assert compare.compare(old, new) == 0
+    assert "left out: 1 runs" in capsys.readouterr().out
+
+
+def test_an_engine_that_is_better_on_every_problem_is_said_to_be_better(reference, tmp_path, capsys):
+    compare, _, runs = reference
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    runs.write_runs(old, [run_row(f"p{i}", s, 1.0 + 1e-3 * (i + 1)) for i in range(12) for s in (1, 2, 3)])
+    runs.write_runs(new, [run_row(f"p{i}", s, 1.0 + 1e-5 * (i + 1)) for i in range(12) for s in (1, 2, 3)])
+    assert compare.compare(old, new) == 0
+    said = capsys.readouterr().out
+    assert "BETTER" in said
+    assert "x 0.01 in the geometric mean" in said
+    assert compare.correct_by_holm({"a": 0.04, "b": 0.01, "c": 0.5}) == {"a": 0.08, "b": 0.03, "c": 0.5}

@@ -70,7 +70,7 @@ GIVEN = [
     ("tolerances", "wanted", "method"),
     [
         *((*given, "SHADE-FR") for given in GIVEN),
-        *((*given, method) for given in GIVEN[2::3] for method in (DEFAULT, "COLSHADE")),  # read alike for all
+        *((*given, method) for given in GIVEN[2::3] for method in (DEFAULT, "MDE-CGO")),  # read alike for all
     ],
 )
 def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, method):

@@ -56,7 +56,7 @@ def seconds_of(count, each):
 def test_a_function_of_microseconds_is_told_which_methods_are_made_for_it():
     (said,) = seconds_of(3000, 1e-5)("TR")
     assert "a point of fun takes 10 microseconds" in said
-    assert "SHADE-FR or COLSHADE, which are made for such functions" in said
+    assert "SHADE-FR, which is made for such functions" in said
     assert seconds_of(3000, 1e-5)("SHADE-FR") == []
 
 
@@ -64,7 +64,7 @@ def test_the_result_says_it(monkeypatch):
     monkeypatch.setattr("meco.run.quick_calls.QUICK_SECONDS", 1e9)  # however busy the machine is
     monkeypatch.setattr("meco.run.quick_calls.ENOUGH_CALLS", 60)
     result, _ = count_calls(budget=60, workers=Workers(vectorized=True))
-    assert "which are made for such functions" in result.message
+    assert "which is made for such functions" in result.message
     other, _ = count_calls(budget=60, method="SHADE-FR", workers=Workers(vectorized=True))
     assert "made for such functions" not in other.message
 

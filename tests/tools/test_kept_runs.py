@@ -120,8 +120,8 @@ class Point:
 
 
 def test_nomad_is_told_values_failures_and_the_end_of_the_budget(monkeypatch):
-    from simulators_nomad import search_by_nomad
-    from users_solvers import Spent
+    from peers import Spent
+    from peers.nomad import search_by_nomad
 
     heard = []
 

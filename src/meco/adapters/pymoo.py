@@ -72,11 +72,11 @@ class MeCO(Algorithm):
     def search(self) -> Any:
         """The meco.Optimizer of the run; None before setup()."""
         if self._search is None and self._inputs is not None:
-            self._search = Optimizer(**self._inputs)
+            self._search = search = Optimizer(**self._inputs)
             for f, g, h in self._answers:
-                self._search.tell(self._search.ask(), f, g, h)
+                search.tell(search.ask(), f, g, h)
             if self.asked is not None:
-                self.asked = self._search.ask()
+                self.asked = search.ask()
         return self._search
 
     def setup(self, problem: Any, **kwargs: Any) -> Any:

@@ -95,7 +95,7 @@ def _print_summary(summary: Summary, folder: str) -> None:
 
 def _write_report(folder: str) -> None:
     """Write the report of a folder and print where it is."""
-    from meco.bench.report.campaign_report import write_campaign_report
+    from meco.report.page import write_campaign_report
 
     for line in write_campaign_report(folder).lines:
         print(line)

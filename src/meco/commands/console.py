@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import InvalidInput
-from meco.figures.figure import check_picture_suffix
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES, parse_json
+from meco.plot.style import check_suffix
 from meco.result import ConstraintValue, Result, describe_excess
 
 MOST_VARIABLES = 1_000_000
@@ -108,7 +108,7 @@ def check_paths(args: argparse.Namespace) -> None:
     The paths of those that are asked for are absolute afterwards: a resumed run changes to another folder.
     """
     if args.plot is not None:
-        check_picture_suffix(args.plot)
+        check_suffix(args.plot)
     for option in ("plot", "report"):
         path = getattr(args, option)
         if path is None:
@@ -161,5 +161,5 @@ def describe_point(
     lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
     for name, found in constraints.items():
         over = describe_excess(found)
-        lines.append(f"  {name:<{wide}}  {found.value:.6g}{over and '  ' + over}")
+        lines.append(f"  {name:<{wide}}  {found.value + 0.0:.6g}{over and '  ' + over}")
     return "\n".join(lines)

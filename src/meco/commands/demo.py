@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import html
 import importlib.util
 import sys
 import time
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from meco.commands.console import describe_result
 from meco.commands.sources import Benchmark, find_problem
@@ -17,6 +16,8 @@ from meco.core.problem import Problem
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.methods import DEFAULT
 from meco.options import Tolerances, Workers
+from meco.plot.page import Listing, PagePicture, Section, render_page
+from meco.plot.style import save, to_svg
 from meco.result import Result
 from meco.run.progress import Progress
 from meco.variables import Variables
@@ -26,10 +27,6 @@ STORIES = (
     ("UAV-04", 900, "A flight that collects the data of every sensor and touches no obstacle."),
 )
 RIVALS = ("SciPy-DE", "COBYQA")
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;color:#22303c;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "pre{background:#f4f6f8;padding:1rem;overflow-x:auto}svg{max-width:100%;height:auto}h2{margin-top:3rem}"
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
     Ctrl-C ends the present story, and the page has those before it.
     """
     folder = Path(args.output)
-    folder.mkdir(parents=True, exist_ok=True)
+    drawn = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
+    if drawn:
+        folder.mkdir(parents=True, exist_ok=True)
     rivals = RIVALS if importlib.util.find_spec("scipy") is not None else ()
     sections = []
     for name, budget, story in STORIES:
@@ -66,11 +65,16 @@ def run(args: argparse.Namespace) -> int:
             print(table)
             text += "\n" + table
         print()
-        sections.append(_section_html(problem, story, text, _draw_pictures(name, result, folder)))
+        if drawn:
+            sections.append(_make_section(problem, story, text, result, folder))
         if stopped:
             break
+    if not drawn:
+        print("No page: it needs matplotlib and jinja2, the extra plot.", file=sys.stderr)
+        return 0
     page = folder / "index.html"
-    page.write_text(_page_html(sections), encoding="utf-8")
+    about = "Two problems solved with the default method."
+    page.write_text(render_page("MeCO demo", about, sections), encoding="utf-8")
     print(f"pictures and page: {page}")
     if args.open:
         webbrowser.open(page.absolute().as_uri())
@@ -119,27 +123,15 @@ def _compare_solvers(problem: Problem, ours: Result, seconds: float, others: lis
     return "\n".join(lines)
 
 
-def _draw_pictures(name: str, result: Result, folder: Path) -> list[str]:
-    """Write pictures of the result into the folder as SVG; the same as text for the page."""
-    figures = {f"{name}-convergence": result.plot()}
-    if name.startswith("UAV-"):
+def _make_section(problem: Problem, story: str, text: str, result: Result, folder: Path) -> Section:
+    """One solved problem as a section of the page; its figures are also written into the folder as SVG."""
+    figures = {"convergence": result.plot()}
+    if problem.name.startswith("UAV-"):
         from meco.problems.uav.mission import load_mission
 
-        figures = {f"{name}-route": load_mission(name).plot(result.x)} | figures
-    for title, figure in figures.items():
-        figure.save(folder / f"{title}.svg")
-    return [replace(figure, name=title).to_svg() for title, figure in figures.items()]
-
-
-def _section_html(problem: Problem, story: str, text: str, drawings: list[str]) -> str:
-    """One solved problem as a section of the page; drawings are SVG texts."""
-    title = html.escape(problem.title or problem.name)
-    return f"<h2>{title}</h2><p>{html.escape(story)}</p>{''.join(drawings)}<pre>{html.escape(text)}</pre>"
-
-
-def _page_html(sections: list[str]) -> str:
-    """The sections as one page that needs nothing beside itself."""
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>MeCO demo</title><style>{STYLE}</style>'
-        f"<h1>MeCO demo</h1>{''.join(sections)}</html>\n"
-    )
+        figures = {"route": load_mission(problem.name).plot(result.x)} | figures
+    items: list[Any] = [story]
+    for what, figure in figures.items():
+        save(figure, folder / f"{problem.name}-{what}.svg")
+        items.append(PagePicture(what.capitalize(), to_svg(figure, f"{problem.name}-{what}", inline=True)))
+    return Section(problem.name, problem.title or problem.name, [*items, Listing(text)])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
 
-FOLLOW_SECONDS = 2.0  # between two looks at the log of a run that is followed
+FOLLOW_SECONDS = 2  # between two looks at the log of a run that is followed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
     """Write the page of a run once, or whenever its log has grown, until the run ends or Ctrl-C."""
+    from meco.answer.recorded import make_recorded_result
     from meco.core.signals import treat_sigterm_as_interrupt
     from meco.files.atomic import write_text
+    from meco.plot.run_page import compose_run_page
     from meco.run.recorded import read_recorded
 
     seen, ended = -1, False
@@ -52,7 +53,8 @@ def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
                 ended = not follow or (bool(recorded.events) and recorded.events[-1][0] == "end")
                 if len(recorded.events) != seen or ended:
                     first, seen = seen < 0, len(recorded.events)
-                    write_text(page, _compose_page(recorded, refresh=None if ended else FOLLOW_SECONDS))
+                    text = compose_run_page(make_recorded_result(recorded), refresh=0 if ended else FOLLOW_SECONDS)
+                    write_text(page, text)
                     if first:
                         print(f"page: {page}", flush=True)
                 if not ended:
@@ -62,22 +64,12 @@ def _report_run(folder: Path, page: Path, *, follow: bool) -> int:
     return 0
 
 
-def _compose_page(recorded: Any, *, refresh: float | None = None) -> str:
-    """The page of a run as HTML, which a browser loads again after so many seconds."""
-    from meco.answer.recorded import make_recorded_result
-    from meco.bench.report.run_page import compose_run_page
-
-    text = compose_run_page(make_recorded_result(recorded))
-    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh:g}">'
-    return text.replace("<head>", f"<head>{again}", 1)
-
-
 def _report_campaign(args: argparse.Namespace) -> int:
     """Merge and pack where asked, then write the report of a results folder and print what it comes to."""
-    from meco.bench.report.campaign_report import write_campaign_report
     from meco.bench.run.campaign_folder import PACKED_FILE
     from meco.bench.run.result_store import ResultStore, read_results, write_packed
     from meco.files.names import escape_for_terminal
+    from meco.report.page import write_campaign_report
 
     if args.merge:
         with ResultStore.open_campaign(args.folder) as store:

@@ -66,14 +66,12 @@ def _print_estimate(experiments: Sequence[Experiment], folder: str, args: argpar
 
     from meco.bench.plan.revise import pin_versions
     from meco.bench.run.campaign_folder import find_packed, has_store
-    from meco.bench.run.estimate import CostModel, estimate_experiments, make_estimate_table
+    from meco.bench.run.estimate import CostModel, estimate_experiments, format_estimates
     from meco.bench.run.result_store import read_results
-    from meco.figures.table import format_text
 
     there = has_store(Path(folder)) or find_packed(Path(folder)) is not None
     done = read_results(folder) if there else None
     told = read_results(args.figures_from) if args.figures_from else done
     found = estimate_experiments(map(pin_versions, experiments), done.runs if done else (), CostModel(told))
-    table = make_estimate_table(found, args.workers or os.cpu_count() or 1)
-    print("\n".join([*format_text(table), "", table.caption]))
+    print("\n".join(format_estimates(found, args.workers or os.cpu_count() or 1)))
     return 0

@@ -401,6 +401,7 @@ def _draw_picture(path: str, target: str | None, x: np.ndarray, draw_curves: Cal
 
 def _draw_curves(results: list[Result], path: str) -> None:
     """Write a figure of f + nu of each run over its evaluations."""
-    from meco.figures.run_figure import make_scores_figure
+    from meco.plot.run import plot_scores
+    from meco.plot.style import save
 
-    make_scores_figure(results).save(path)
+    save(plot_scores(results), path)

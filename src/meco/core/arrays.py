@@ -17,9 +17,6 @@ Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
 
 TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
 LEAST_SQUARE, MOST_SQUARE = 1e-250, 1e250  # sums of squares between which no part that counts is lost
-_LAPACK: Any = getattr(np.linalg, "_umath_linalg", None)  # what np.linalg calls after its checks
-_CORE: Any = getattr(getattr(np, "_core", None), "multiarray", np)
-_count_nonzero: Any = _CORE.count_nonzero  # np.count_nonzero() without its search for an axis
 _maximum_over: Any = np.maximum.reduce
 _minimum_over: Any = np.minimum.reduce
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
@@ -192,39 +189,21 @@ class Factored:
 
 
 def solve(matrix: Array, right: Array) -> Array:
-    """matrix^-1 right of a stack of systems [B, m, m] and [B, m, n]: [B, m, n]; LinAlgError for a singular matrix.
-
-    np.linalg.solve() to the last bit; of float64 arrays in NumPy without its checks, which take longer than LAPACK
-    does for ten equations.
-    """
-    if _LAPACK is None or not isinstance(right, np.ndarray):
-        return namespace(right).linalg.solve(matrix, right)
-    made = _LAPACK.solve(matrix, right)  # nan where a matrix is singular
-    return made if known_all((first := made[:, 0]) == first) else np.linalg.solve(matrix, right)
+    """matrix^-1 right of a stack of systems [B, m, m] and [B, m, n]: [B, m, n]; LinAlgError for a singular matrix."""
+    return namespace(right).linalg.solve(matrix, right)
 
 
 def eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues [B, m] and eigenvectors [B, m, m] of symmetric matrices [B, m, m] of finite numbers, in NumPy.
-
-    np.linalg.eigh() to the last bit; without its checks, as solve().
-    """
-    if _LAPACK is None:
-        return np.linalg.eigh(matrix)
-    values, vectors = _LAPACK.eigh_lo(matrix)  # nan where no eigenvalues are found
-    return (values, vectors) if known_all(values == values) else np.linalg.eigh(matrix)
+    """Eigenvalues [B, m] and eigenvectors [B, m, m] of symmetric matrices [B, m, m] of finite numbers, in NumPy."""
+    values, vectors = np.linalg.eigh(matrix)
+    return values, vectors
 
 
 def inverse(matrix: Array) -> Array:
-    """The inverse of each matrix [..., m, m]. A singular one raises in NumPy, and gives anything on a device.
-
-    np.linalg.inv() to the last bit; of float64 arrays in NumPy without its checks, as solve().
-    """
+    """The inverse of each matrix [..., m, m]. A singular one raises in NumPy, and gives anything on a device."""
     if hasattr(matrix, "detach"):
         return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
-    if _LAPACK is None or not isinstance(matrix, np.ndarray):
-        return namespace(matrix).linalg.inv(matrix)
-    made = _LAPACK.inv(matrix)  # nan where a matrix is singular
-    return made if known_all((first := made[..., 0, :]) == first) else np.linalg.inv(matrix)
+    return namespace(matrix).linalg.inv(matrix)
 
 
 def diagonals(matrix: Array) -> Array:
@@ -263,12 +242,12 @@ def _identities(runs: int, size: int, factor: float) -> np.ndarray:
 
 def maybe_any(mask: Array) -> bool:
     """Whether the mask may hold somewhere: exact in NumPy, always True on a device, where asking would wait."""
-    return _count_nonzero(mask) > 0 if isinstance(mask, np.ndarray) else True
+    return bool(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else True
 
 
 def known_all(mask: Array) -> bool:
     """Whether the mask is known to hold everywhere: exact in NumPy, always False on a device, where asking waits."""
-    return isinstance(mask, np.ndarray) and _count_nonzero(mask) == mask.size
+    return isinstance(mask, np.ndarray) and bool(np.count_nonzero(mask) == mask.size)
 
 
 def all_columns(mask: Array) -> Array:

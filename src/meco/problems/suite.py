@@ -12,11 +12,9 @@ from meco.problems.generated.families import SETS, first_problem_names, parse_na
 from meco.problems.plugins import PLUGINS, has_choice_of_dim
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
-RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
-S2MPJ_PREFIX = "s2mpj-"  # of constrained CUTEst problems, which an installed package holds
 UNITS_SUFFIX = "-units"  # after the name of any problem: the same in other units
 
 
@@ -31,16 +29,14 @@ class ProblemModule(NamedTuple):
 
 PROBLEM_MODULES = (
     ProblemModule("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
-    ProblemModule("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
+    ProblemModule("meco.problems.realworld", PAPER_EIGHT, scalable=False, instances=False),
     ProblemModule("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_problem_names(scalable=True), scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_problem_names(scalable=False), scalable=False, instances=False),
+    ProblemModule("meco.problems.generated", first_problem_names(), scalable=True, instances=False),
 )
 SUITES = {
     "cec2017": CEC_NAMES,
     "realworld": PAPER_EIGHT,
-    "rwco": RW_NAMES,
     "uav": UAV_NAMES,
     "toy": TOY_NAMES,
     "generated": first_problem_names(),
@@ -49,10 +45,10 @@ SUITES = {
 
 
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, one of a seed, or CUTEst's.
+    """A problem by name: "C01" to "C28", "RC19" and others of the paper, "UAV-01" to "UAV-16", a toy, or one of a seed.
 
     "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family. "C05-units" is C05 in other units:
-    f and each constraint, with its tolerance, times a factor of its own. "S2MPJ-HS71" is HS71 of CUTEst.
+    f and each constraint, with its tolerance, times a factor of its own.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses. What a problem does not have, and an
@@ -77,28 +73,20 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
 
 
 def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") -> list[Problem]:
-    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
-
-    "s2mpj" are the constrained CUTEst problems to develop on (the extra `cutest`).
+    """All problems of "cec2017", "realworld" (the paper's eight), "uav" or "toy".
 
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
-    "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
+    "generated-confirm" are those of one set.
     UnknownName for other suites, InvalidInput for what is no name.
     """
     if not isinstance(name, str):
         raise InvalidInput(
-            f"get_suite() takes the name of a suite, one of {', '.join(SUITES)} or s2mpj; got {name!r:.60}. A list of "
+            f"get_suite() takes the name of a suite, one of {', '.join(SUITES)}; got {name!r:.60}. A list of "
             "problems is made by get_problem() of each name"
         )
-    if name == "s2mpj":
-        from meco.problems import s2mpj
-
-        return [s2mpj.make_problem(each) for each in s2mpj.names()]
     if name not in SUITES:
-        raise UnknownName("suite", name, (*SUITES, "s2mpj"))
-    mixed = len({find_problem_module(each)[0].scalable for each in SUITES[name]}) > 1
-    chosen = {each: dim if find_problem_module(each)[0].scalable or not mixed else None for each in SUITES[name]}
-    return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
+        raise UnknownName("suite", name, SUITES)
+    return [get_problem(each, dim, instance) for each in SUITES[name]]
 
 
 def problem_names() -> list[str]:
@@ -125,6 +113,4 @@ def find_problem_module(name: str) -> tuple[ProblemModule, str]:
     if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
         family, exact = find_problem_module(str(name)[: -len(UNITS_SUFFIX)])
         return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX
-    if wanted.startswith(S2MPJ_PREFIX):
-        return ProblemModule("meco.problems.s2mpj", (), scalable=False, instances=False), str(name)
     raise UnknownName("problem", name, problem_names())

@@ -12,7 +12,7 @@ from meco.rules.epsilon import (
     relaxed_violation,
     thresholded_violation,
 )
-from meco.rules.levels import FallingEpsilon, HellwigBeyerEpsilon, ShrinkingTolerance
+from meco.rules.levels import FallingEpsilon, HellwigBeyerEpsilon
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Progress",
     "Rule",
     "ScheduledEpsilon",
-    "ShrinkingTolerance",
     "StaticPenalty",
     "best",
     "decode_action",

@@ -1,4 +1,4 @@
-"""The allowances of three published methods: C2oDE, BP-epsMAg-ES and COLSHADE. Each works with any engine."""
+"""The allowances of two published methods: C2oDE and BP-epsMAg-ES. Each works with any engine."""
 
 from __future__ import annotations
 
@@ -139,50 +139,3 @@ def masked_median(values: Array, keep: Array) -> Array:
     weight = xp.astype(middle, values.dtype)
     total = xp.sum(xp.where(middle, ranked, 0.0), axis=-1)
     return total / xp.clip(xp.sum(weight, axis=-1), min=1.0)
-
-
-# -- COLSHADE: equalities whose tolerance shrinks ---------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ShrinkingTolerance(Rule):
-    """Equalities count as kept within a tolerance of their own, which falls geometrically to the final one.
-
-    It starts at the largest |h_j| of the first population, falls while some candidate
-    keeps it, and is the final one from the share `until` of the budget on.
-    """
-
-    final: float = 1e-4
-    until: float = 0.6
-
-    def start(self, pop: Population, progress: Progress, u: Array) -> Array:
-        """The first tolerance [B, q], from the largest |h| of the first population."""
-        xp = namespace(pop.ev.f)
-        widest = masked_max(xp.abs(pop.ev.h), ~pop.ev.failed[..., None], axis=-2)  # [B, q]
-        return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, u)
-
-    def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
-        """The next tolerance [B, q]: smaller where some candidate keeps the present one."""
-        xp = namespace(state)
-        left = self.until * progress.budget - progress.evaluations
-        size = pop.ev.f.shape[1]
-        if left <= size:
-            return xp.full_like(state, self.final)
-        kept = xp.any(xp.abs(pop.ev.h) <= state[:, None, :], axis=-2)  # [B, q]
-        return xp.where(kept, state * (self.final / state) ** (size / left), state)
-
-    def values(self, ev: Evaluation, state: Array) -> Key:
-        return Key(violation_beyond(ev, state[:, None, :]), ev.f)
-
-    def strict(self, ev: Evaluation) -> Key:
-        """Keys [B, N] under the final tolerance, with failed candidates last."""
-        return Key(violation_beyond(ev, self.final), ev.f).last_where(ev.failed)
-
-    def trace(self, state: Array) -> dict[str, Array]:
-        return {"tolerance": state}
-
-
-def violation_beyond(ev: Evaluation, tolerance: Array | float) -> Array:
-    """Inequalities in full, equalities as far as they exceed the tolerance, summed: [B, N]; nan where it failed."""
-    xp = namespace(ev.f)
-    return ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.clip(xp.abs(ev.h) - tolerance, min=0.0))

@@ -1,4 +1,4 @@
-"""Functions of microseconds: whether the method takes longer than the function, and which methods are made for that."""
+"""Functions of microseconds: whether the method takes longer than the function, and which method is made for that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from meco.methods import METHODS
 
 QUICK_SECONDS = 1e-4  # a point: below it a method of models takes longer than the function
 ENOUGH_CALLS = 2000  # points from which on it is worth a word
-QUICK_METHODS = ("SHADE-FR", "COLSHADE")
+QUICK_METHOD = "SHADE-FR"
 
 
 def advise(method: str, points: int, seconds: float) -> list[str]:
@@ -21,5 +21,5 @@ def advise(method: str, points: int, seconds: float) -> list[str]:
         return []
     return [
         f"a point of fun takes {1e6 * each:.3g} microseconds, less than {method} takes to choose it: with a budget "
-        f"ten times as large {' or '.join(QUICK_METHODS)}, which are made for such functions, may find more"
+        f"ten times as large {QUICK_METHOD}, which is made for such functions, may find more"
     ]

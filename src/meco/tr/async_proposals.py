@@ -100,9 +100,9 @@ class AsyncProposals:
         self.out.append(ticket)
         return ticket
 
-    def drop_waiting(self, taken: set[bytes]) -> None:
-        """Do not give out first points that were answered already."""
-        self.waiting = [t for t in self.waiting if (t.x + 0.0).tobytes() not in taken]
+    def drop_waiting(self, is_taken: Callable[[np.ndarray], bool]) -> None:
+        """Do not give out first points x [D] that were given out already, as is_taken(x) says."""
+        self.waiting = [ticket for ticket in self.waiting if not is_taken(ticket.x)]
 
     @np.errstate(all="ignore")
     def answer(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:

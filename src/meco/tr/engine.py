@@ -366,6 +366,8 @@ class TrustRegion(Engine):
 
     def _find_converged(self) -> Array:
         """Runs [B] about to start again from a centre that keeps every constraint; none before an iteration."""
+        if self._state is None:
+            return np.zeros(self.task.rng.runs, dtype=bool)
         xp, region = namespace(self.region.delta), self.region
         if self.asked is None:
             return xp.zeros_like(region.delta) > 0.0

@@ -19,7 +19,7 @@ import meco
 from meco import Method, Workers
 from meco.run.answer import EvaluationFailed
 
-METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO", "COLSHADE")
+METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO")
 
 
 def fault(kind, x):

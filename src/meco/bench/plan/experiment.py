@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 
 from meco.bench.plan.contender import Contender, is_removed
-from meco.bench.plan.plan_schema import read_plan
 from meco.bench.plan.run import Run, TestCase
 from meco.bench.plan.user_problem import load_user_problem
 from meco.core.problem import Problem
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import file_digest
+from meco.gone import find_advice
+from meco.problems.plugins import PLUGINS
 from meco.problems.suite import get_problem
+
+MOST_RUNS = 10_000_000  # of an experiment
+RWCO_DIMS = (  # variables of RC01 to RC57: reports of stored runs need no formula of benchmarks/rwco
+    9, 11, 7, 6, 9, 38, 48, 2, 3, 3, 7, 7, 5, 10, 7, 14, 3, 4, 4, 2, 5, 9, 5, 7, 4, 22, 10, 10, 4, 3, 4, 5, 30, 118,
+    153, 158, 126, 126, 126, 76, 74, 86, 86, 30, 25, 25, 25, 30, 30, 30, 59, 59, 59, 59, 64, 64, 64,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,8 @@ class Experiment:
             size, digest = self.versions[name] if name in self.versions else read_dim_and_digest(self.files[name], name)
             return TestCase(name, size, digest, self._budget_at(size))
         if dim is None:
-            dim = get_problem(name).dim
+            removed = find_advice("problem", name) is not None
+            dim = RWCO_DIMS[int(name[2:]) - 1] if removed else get_problem(name).dim
         return TestCase(name, dim, self.instance, self._budget_at(dim))
 
     def _budget_at(self, dim: int) -> int:
@@ -96,18 +105,38 @@ class Experiment:
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
-        """Back from to_json(); fields of an older text may be absent. A damaged text is an error."""
-        plan = read_plan(text)
-        plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
-        plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
-        plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
-        shown = {each.name: plan.pop(each.name) for each in fields(ReportPlan) if each.name in plan}
-        return cls(**plan, report=ReportPlan(**shown))
+        """Read the text of to_json(). Absent fields and null have their defaults; DamagedFile for any other text.
+
+        A report executes no file: files of users' problems need their versions in the text.
+        """
+        shown = {each.name for each in fields(ReportPlan)}
+        known = {each.name for each in fields(cls)} | shown
+        try:
+            plan = {k: v for k, v in json.loads(text).items() if k in known and v is not None}
+            plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
+            plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
+            plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
+            report = ReportPlan(**{k: plan.pop(k) for k in shown & set(plan)})
+            made = cls(**plan, report=report)
+            size = made.runs * len(made.contenders) * len(made.problems) * len(made.dims)
+            right = not set(made.files) - set(made.versions) and 0 <= size <= MOST_RUNS
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise DamagedFile(f"the plan of an experiment is damaged: {type(error).__name__}: {error}") from error
+        if not right:
+            raise DamagedFile(f"experiment {made.name!r:.60} is damaged: its files or run counts make no sense")
+        return made
 
 
 def find_removed(run: Run) -> str | None:
-    """The name of the method of a run that was removed, so that the run can only be read; None of others."""
-    return run.method if is_removed(run.method) else None
+    """The name of the method or problem of a run that was removed, so that the run can only be read; None of others."""
+    if is_removed(run.method):
+        return run.method
+    family = re.fullmatch(r"G-(.+)-\d+", run.case.problem)
+    if family is not None:
+        gone = find_advice("family of generated problems", family[1]) is not None
+    else:
+        gone = find_advice("problem", run.case.problem) is not None and run.case.problem not in PLUGINS
+    return run.case.problem if gone else None
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:

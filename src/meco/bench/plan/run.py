@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from meco.bench.plan.plan_schema import read_run
+from meco.errors import DamagedFile
 
 
 class TestCase(NamedTuple):
     """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed.
 
-    Stores keep it as a list in this order (plan_schema.CASE).
+    Stores keep it as a list in this order.
     """
 
     problem: str
@@ -23,7 +23,7 @@ class TestCase(NamedTuple):
 class Run(NamedTuple):
     """One run, named by what its result depends on within one version of the packages.
 
-    Stores keep it as a list in this order (plan_schema.RUN).
+    Stores keep it as a list in this order.
     """
 
     method: str
@@ -37,6 +37,9 @@ class Run(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Back from to_json(); DamagedFile for another text."""
-        method, options, case, seed = read_run(text)
-        return cls(method, options, TestCase(*case), seed)
+        """Read the text of to_json(); DamagedFile for another text."""
+        try:
+            method, options, case, seed = json.loads(text)
+            return cls(method, options, TestCase(*case), seed)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DamagedFile(f"run {text!r:.80} is damaged: {error}") from error

@@ -26,7 +26,7 @@ def load_user_problem(path: str, name: str) -> Problem:
 def _read_problem(path: str, name: str, digest: str) -> Problem:
     """The problem that a file calls `name`, InvalidInput without one; by the digest an edited file is read again."""
     module = load_file(path)
-    found = vars(module).get(name)
+    found = getattr(module, name, None)
     if isinstance(found, Problem):
         return found
     if not callable(found):

@@ -11,7 +11,6 @@ from meco.bench.plan.run import Run
 from meco.bench.run.groups import RunGroup
 from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import format_duration
-from meco.figures.table import Cell, Column, Table
 
 PIECE_SECONDS = 600.0  # of all cores together: campaigns are resumable, so any pieces will do
 
@@ -73,22 +72,18 @@ def estimate_experiments(
     return found
 
 
-def make_estimate_table(found: Sequence[Estimate], cores: int) -> Table:
-    """The estimates with their sum, and how many pieces of ten minutes they fill on so many cores."""
-    heads = ("experiment", "runs", "missing", "one core", f"{cores} cores", "pieces", "longest run", "most for")
-    columns = [Column(head, head=i == 0) for i, head in enumerate(heads)]
-
-    def row(e: Estimate) -> list[Cell]:
-        spread = max(e.seconds / cores, e.longest)
-        texts = (
-            e.name, f"{e.wanted:,}", f"{e.missing:,}", format_duration(e.seconds), format_duration(spread),
-            f"{spread / PIECE_SECONDS:.1f}", format_duration(e.longest), e.costliest,
-        )  # fmt: skip
-        return [Cell(text) for text in texts]
-
+def format_estimates(found: Sequence[Estimate], cores: int) -> list[str]:
+    """The estimates with their sum as lines of a table; a piece is ten minutes on so many cores."""
     whole = Estimate(
         "all", sum(e.wanted for e in found), sum(e.missing for e in found), sum(e.seconds for e in found),
         max((e.longest for e in found), default=0.0), "",
     )  # fmt: skip
-    caption = f"Pieces of {PIECE_SECONDS / 60:.0f} minutes on {cores} cores; the same command goes on with the next."
-    return Table("estimate", "What is left to run", columns, [row(e) for e in [*found, whole]], caption)
+    rows = [("experiment", "runs", "missing", "one core", f"{cores} cores", "pieces", "longest run", "most for")]
+    for e in [*found, whole]:
+        spread = max(e.seconds / cores, e.longest)
+        times = format_duration(e.seconds), format_duration(spread), f"{spread / PIECE_SECONDS:.1f}"
+        rows.append((e.name, f"{e.wanted:,}", f"{e.missing:,}", *times, format_duration(e.longest), e.costliest))
+    wide = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join([f"{row[0]:<{wide[0]}}", *map(str.rjust, row[1:], wide[1:])]).rstrip() for row in rows]
+    caption = f"Pieces of {PIECE_SECONDS / 60:.0f} minutes on {cores} cores; the same command continues with the next."
+    return [*lines, "", caption]

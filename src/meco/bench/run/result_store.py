@@ -17,7 +17,6 @@ from typing import Any
 
 from meco import __version__
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.plan_schema import SESSION
 from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
@@ -203,7 +202,7 @@ class ResultStore:
             )
 
     def add_session(self, name: str, session: dict[str, Any]) -> None:
-        """Keep with what and where results were made, in the form of plan_schema.SESSION."""
+        """Keep with what and where results were made."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_to_storable(name), json.dumps(session)))
 
@@ -291,10 +290,10 @@ class ResultStore:
         ]
 
     def read_sessions(self) -> dict[str, dict[str, Any]]:
-        """With what and where results were made, by the names of sessions; DamagedFile for other facts than SESSION."""
+        """With what and where results were made, by the names of sessions; DamagedFile for what is no JSON object."""
         rows, where = self._db.execute("SELECT * FROM sessions ORDER BY id"), f"{self.path}: sessions"
         found = {str(name): parse_json(facts, where) for name, facts in rows}
-        check_form(found, {str: SESSION}, where)
+        check_form(found, {str: dict}, where)
         return found
 
     def read_platforms(self) -> dict[str, dict[str, Any]]:

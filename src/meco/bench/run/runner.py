@@ -181,7 +181,7 @@ def raise_when_stopped() -> contextlib.AbstractContextManager[None]:
 
 
 def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:
-    """A name for this session, and with what and on what it runs: keys of plan_schema.SESSION and versions."""
+    """A name for this session, and with what and on what it runs: facts and versions."""
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return f"{started}-{uuid.uuid4().hex[:6]}", {
         "started": started,

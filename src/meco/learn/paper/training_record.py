@@ -14,7 +14,6 @@ import numpy as np
 
 from meco import __version__
 from meco.errors import DamagedFile
-from meco.figures.training_figure import make_training_figure
 from meco.files.atomic import write_bytes
 from meco.gone import find_names
 from meco.learn.paper.config import TrainingConfig
@@ -72,13 +71,16 @@ def draw_log(path: Path | str, picture: Path | str) -> None:
 
     Writes the picture, whose suffix says in which format.
     """
+    from meco.plot.style import save
+    from meco.plot.training import plot_training
+
     config, rows = read_log(path)
     title = f"{config.name}: {len(config.task.problems)} problems ({config.task.source}), D = {config.task.dim}"
     columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
-    figure = make_training_figure(
+    figure = plot_training(
         title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)
     )
-    figure.save(picture)
+    save(figure, picture)
 
 
 def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:

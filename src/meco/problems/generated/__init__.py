@@ -1,9 +1,7 @@
 """Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
 
-A family (families.py) names an objective (objective_kinds.py), constraints (constraint_kinds.py), and perhaps what
-makes it rough (simulator_kinds.py), noisy (noise_kinds.py) or fail (failure_kinds.py); or it is one of missions
-(drawn_missions.py, mission_layouts.py). A seed draws a member of it (draw.py). Many members
-of one family are evaluated in one call (batch.py), on any array library.
+A family (families.py) names an objective (objective_kinds.py) and constraints (constraint_kinds.py). A seed draws a
+member of it (draw.py). Many members of one family are evaluated in one call (batch.py), on any array library.
 
     make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
     get("G-bowl-linear-0007", dim=10)                      # one of them, as a Problem
@@ -18,31 +16,26 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated.families import GENERATED, SETS, SIZES, Family, MissionFamily, parse_name, problem_name
+from meco.problems.generated.families import GENERATED, SETS, Family, parse_name, problem_name
 
 if TYPE_CHECKING:
     from meco.core.problem import Problem
     from meco.problems.generated.batch import GeneratedBatch
 
-__all__ = ["GENERATED", "SETS", "SIZES", "Family", "MissionFamily", "get", "make_batch"]
+__all__ = ["GENERATED", "SETS", "Family", "get", "make_batch"]
 
 
 def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> GeneratedBatch:
     """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given.
 
-    An unknown family, no seed, or a D that it does not have is an error.
+    An unknown family, no seed, or a D below 2 is an error.
     """
     from meco.problems.generated.batch import GeneratedBatch  # names alone are asked for far more often
     from meco.problems.generated.draw import draw_problem
-    from meco.problems.generated.drawn_missions import draw_mission
 
     if family not in GENERATED:
         raise UnknownName("family of generated problems", family, GENERATED)
     kind = GENERATED[family]
-    if isinstance(kind, MissionFamily):
-        if dim not in (None, kind.dim):
-            raise InvalidInput(f"{family} has {kind.dim} variables; dim={dim} is not defined for it")
-        return GeneratedBatch([draw_mission(kind, seed) for seed in seeds])
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{family} is defined for D >= 2; got dim={size}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from functools import partial
 
@@ -11,20 +10,20 @@ import numpy as np
 from meco.core.problem import Problem
 from meco.problems.generated.batch import Numbers, StackingFormula
 from meco.problems.generated.constraint_kinds import CONSTRAINTS, Draw, draw_directions, outward_normals
-from meco.problems.generated.failure_kinds import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
 from meco.problems.generated.formula import evaluate_family
-from meco.problems.generated.noise_kinds import NOISES
 from meco.problems.generated.objective_kinds import OBJECTIVES
-from meco.problems.generated.simulator_kinds import SIMULATORS
 
 SCALES = (-3.0, 4.0)  # decades of the raw values
 INTERIOR, BORDER = 0.25, 0.5  # how often the optimum is inside, and on the border; else it is not known
 
 
-def draw_problem(family: Family, seed: int, dim: int) -> Problem:
-    """The problem of a seed in D variables; its family's name and the order of draws are part of the seed."""
-    rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, dim])
+def draw_problem(family: Family, seed: int, dim: int, rng: Draw | None = None) -> Problem:
+    """The problem of a seed in D variables, drawn by rng, the generator of the family's name, seed and D unless given.
+
+    The order of draws is part of the seed.
+    """
+    rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, dim]) if rng is None else rng
     low, high, known, whole = _draw_box(rng, family, dim)
     half = (high - low) / 2
     numbers: Numbers = {f"f{i}": OBJECTIVES[kind].draw(rng, dim) for i, kind in enumerate(family.objective)}
@@ -42,25 +41,12 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
     }
     numbers["x"] = {"known": known[None], "half": half[None], "centre": centre[None]}
     numbers["x"] |= {"turn": draw_rotation(rng, dim), "lay": draw_rotation(rng, dim)}
-    if family.failing:
-        numbers["fail"] = FAILURES[family.failing].draw(rng, u)
-    outputs = 1 + sum(family.counts(dim))
-    if family.simulator:
-        numbers["simulator"] = SIMULATORS[family.simulator].draw(rng, dim, outputs)
-    if family.noise:
-        numbers["noise"] = NOISES[family.noise].draw_level(rng, dim, outputs)
     return Problem(
         problem_name(family.name, seed),
         low,
         high,
         *family.counts(dim),
-        StackingFormula(
-            partial(evaluate_family, family),
-            numbers,
-            (family.name, dim),
-            finite_within=-1.0 if family.failing else math.inf,
-            draws=_count_draws(family, dim),
-        ),
+        StackingFormula(partial(evaluate_family, family), numbers, (family.name, dim)),
         title=family.about,
         source="generated",
         best_known=None if family.empty or not exact else float(offset),
@@ -68,12 +54,6 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
         infeasible=family.empty,
         integrality=whole,
     )
-
-
-def _count_draws(family: Family, dim: int) -> int:
-    """Normal numbers that a call takes from chance: those of the noise, and one that says whether the call fails."""
-    noise = NOISES[family.noise].count_draws(dim, 1 + sum(family.counts(dim))) if family.noise else 0
-    return noise + int(family.failing is not None and FAILURES[family.failing].by_chance)
 
 
 def draw_rotation(rng: Draw, dim: int) -> np.ndarray:

@@ -1,9 +1,8 @@
 """The families of generated problems, and the three sets they are split in.
 
 A family fixes kinds and counts, a seed draws the rest. `train` is for learning, `choose` for choosing among what
-was learnt, `confirm` for reporting. Rough functions, noise, failures and missions are in all three, each set with
-kinds of its own; `confirm` has objectives that the others do not have. There are few different counts, so that
-problems of many families run in lockstep.
+was learnt, `confirm` for reporting; it has objectives that the others do not have. There are few different counts, so
+that problems of many families run in lockstep.
 """
 
 from __future__ import annotations
@@ -13,26 +12,8 @@ from dataclasses import dataclass
 
 from meco.errors import UnknownName
 
-# D and evaluations per variable: what trainings and judgements take of a set, two or more problems of a family at each
-SIZES = (
-    (2, 50),
-    (3, 200),
-    (5, 20),
-    (5, 100),
-    (8, 200),
-    (10, 10),
-    (10, 50),
-    (15, 100),
-    (20, 20),
-    (20, 50),
-    (30, 10),
-    (30, 30),
-)
 THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
-# an area with most sensors out of hearing: constraints level nearly everywhere
-WIDE = (7000.0, 6000.0)
-LARGE = (300.0, 560.0)  # radii of obstacles that there are many of
 
 
 @dataclass(frozen=True)
@@ -45,11 +26,6 @@ class Family:
     inequalities: Blocks = ()
     equalities: Blocks = ()
     whole: bool = False  # half of the variables are whole numbers
-    failing: str | None = None  # a key of failure_kinds.FAILURES: where or when it gives nan
-    simulator: str | None = (
-        None  # a key of simulator_kinds.SIMULATORS: the program around the model, which makes it rough
-    )
-    noise: str | None = None  # a key of noise_kinds.NOISES: how calls of one point differ
 
     @property
     def empty(self) -> bool:
@@ -73,43 +49,10 @@ class Family:
         words += [f"{count} {kind}" for kind, count in self.inequalities]
         words += [f"{count or 'D/3'} {kind} equalities" for kind, count in self.equalities]
         words += ["whole numbers"] if self.whole else []
-        words += [f"rough ({self.simulator})"] if self.simulator else []
-        words += [f"noisy ({self.noise})"] if self.noise else []
-        words += [f"fails ({self.failing})"] if self.failing else []
         return ", ".join(words + (["no feasible point"] if self.empty else []))
 
 
-@dataclass(frozen=True)
-class MissionFamily:
-    """Maps to fly over, of one layout: rectangles and circles in the way, as many of each."""
-
-    name: str
-    set: str
-    layout: str  # a key of mission_layouts.LAYOUTS
-    stops: int  # hover points; three variables each
-    sensors: int
-    area: tuple[float, float] = (4000.0, 3000.0)  # in metres; a sensor is heard within two kilometres
-    detours: int = 0  # stops that only lead around what blocks the straight way; the others are over sensors
-    blocks: int = 2  # rectangles, and as many circles
-    radii: tuple[float, float] = (180.0, 420.0)  # of obstacles, in metres
-
-    @property
-    def dim(self) -> int:
-        """Number of variables, which is no choice here."""
-        return 3 * self.stops
-
-    def counts(self, dim: int) -> tuple[int, int]:
-        """Inequalities and equalities; dim is not looked at."""
-        return self.stops + self.sensors, 1
-
-    @property
-    def about(self) -> str:
-        """The family in words."""
-        size = "dense" if self.radii == LARGE else "wide" if self.area == WIDE else "small"
-        return f"a {size} mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
-
-
-_TABLE: tuple[Family | MissionFamily, ...] = (
+_TABLE: tuple[Family, ...] = (
     Family("bowl-free", "train", ("bowl",)),
     Family("ripples-free", "train", ("ripples",)),
     Family("bowl-linear", "train", ("bowl",), (("linear", 6),)),
@@ -122,45 +65,22 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("bowl-planes", "train", ("bowl",), (), (("linear", THIRD),)),
     Family("ripples-curved", "train", ("bowl", "ripples"), (("linear", 2),), (("saddle", 1),)),
     Family("valley-cliff", "train", ("valley",), (("cliff", 2),)),
-    Family("bowl-fails", "train", ("bowl", "edges"), (("inside", 2), ("linear", 4)), failing="region"),
     Family("bowl-whole", "train", ("bowl",), (("linear", 6),), whole=True),
     Family("bowl-empty", "train", ("bowl",), (("opposed", 2),)),
-    Family("steps-cliff", "train", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
     Family("funnels-linear", "train", ("funnels",), (("linear", 6),)),
     Family("valley-saddle", "train", ("valley", "edges"), (("saddle", 4), ("linear", 2))),
     Family("ring-curved", "train", ("linear",), (("ring", 1), ("linear", 5)), (("saddle", THIRD),)),
     Family("terrain-linear", "train", ("terrain",), (("linear", 6),)),
     Family("terrain-ring", "train", ("terrain", "bowl"), (("ring", 1), ("inside", 1))),
-    Family("bowl-digits", "train", ("bowl",), (("linear", 4), ("inside", 2)), simulator="digits"),
-    Family("valley-digits", "train", ("valley",), (("cliff", 1), ("linear", 1)), simulator="digits"),
-    Family("bowl-even", "train", ("bowl",), (("linear", 6),), noise="even"),
-    Family("valley-even", "train", ("valley",), (("inside", 2),), noise="even"),
-    Family("bowl-beside", "train", ("bowl",), (("linear", 4), ("inside", 2)), failing="beside"),
-    Family("valley-chance", "train", ("valley", "bowl"), (("linear", 6),), failing="chance"),
-    MissionFamily("mission-rows", "train", "rows", stops=3, sensors=4),
-    MissionFamily("wide-spiral", "train", "spiral", stops=6, sensors=12, area=WIDE),
-    MissionFamily("wide-outpost", "train", "outpost", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-spiral", "train", "spiral", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
-    MissionFamily("dense-rows", "train", "rows", stops=6, sensors=12, area=WIDE, detours=3, blocks=5, radii=LARGE),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
     Family("basin-free", "choose", ("basin", "ripples")),
     Family("bowl-islands", "choose", ("bowl",), (("islands", 1), ("inside", 1))),
     Family("edges-wave", "choose", ("edges", "bowl"), (("inside", 2),), (("wavy", 1),)),
-    Family("ripples-many", "choose", ("ripples",), (("inside", 8), ("maxima", 8), ("outside", 4)), failing="patches"),
     Family("basin-whole", "choose", ("basin",), (("maxima", 2),), whole=True),
     Family("funnels-empty", "choose", ("funnels", "edges"), (("inside", 4), ("opposed", 2))),
     Family("contact-contact", "choose", ("contact",), (("contact", 4), ("linear", 2))),
-    Family("bowl-stepped", "choose", ("bowl",), (("inside", 2),), simulator="stepped"),
-    Family("basin-stepped", "choose", ("basin",), (("maxima", 4), ("linear", 2)), simulator="stepped"),
-    Family("edges-proportional", "choose", ("edges", "bowl"), (("maxima", 6),), noise="proportional"),
-    Family("bowl-rare", "choose", ("bowl",), (("wavy", 1), ("inside", 1)), noise="rare"),
-    Family("valley-holes", "choose", ("valley",), (("maxima", 2),), failing="holes"),
-    Family("basin-rising", "choose", ("basin", "bowl"), (("linear", 6),), failing="rising"),
-    MissionFamily("mission-fork", "choose", "fork", stops=3, sensors=4),
-    MissionFamily("wide-bend", "choose", "bend", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-fork", "choose", "fork", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
     Family("wells-free", "confirm", ("wells",)),
     Family("growth-growth", "confirm", ("growth",), (("growth", 6),)),
     Family("chain-tube", "confirm", ("chain",), (("tube", 1), ("growth", 1))),
@@ -172,20 +92,6 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("wells-empty", "confirm", ("wells",), (("opposed", 2),)),
     Family("switching-switching", "confirm", ("switching",), (("switching", 4), ("growth", 2))),
     Family("switching-tube", "confirm", ("switching", "chain"), (("tube", 1), ("growth", 1))),
-    Family("growth-mesh", "confirm", ("growth",), (("growth", 4), ("cubic", 2)), simulator="mesh"),
-    Family("chain-mesh", "confirm", ("chain",), (("growth", 2),), simulator="mesh"),
-    Family("wells-table", "confirm", ("wells",), (("growth", 6),), simulator="table"),
-    Family("growth-table", "confirm", ("growth", "chain"), (), (("cubic", THIRD),), simulator="table"),
-    Family("chain-heavy", "confirm", ("chain",), (("growth", 6),), noise="heavy"),
-    Family("growth-moved", "confirm", ("growth",), (("tube", 1), ("growth", 1)), noise="moved"),
-    Family("chain-pocket", "confirm", ("chain", "growth"), (("growth", 6),), failing="pocket"),
-    Family("wells-bands", "confirm", ("wells",), (("cubic", 1), ("growth", 1)), failing="bands"),
-    Family("growth-strained", "confirm", ("growth",), (("growth", 6),), failing="strained"),
-    MissionFamily("mission-cross", "confirm", "cross", stops=4, sensors=6),
-    MissionFamily("wide-shore", "confirm", "shore", stops=6, sensors=12, area=WIDE),
-    MissionFamily("wide-fan", "confirm", "fan", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-shore", "confirm", "shore", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
-    MissionFamily("dense-cross", "confirm", "cross", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
@@ -196,7 +102,7 @@ def problem_name(family: str, seed: int) -> str:
     return f"G-{family}-{seed:04d}"
 
 
-def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
+def parse_name(name: str) -> tuple[Family, int] | None:
     """The family and the seed that a name such as "G-bowl-linear-0007" holds; None for other names.
 
     A name of that form with an unknown family is an error.
@@ -210,13 +116,6 @@ def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
     return GENERATED[family], int(seed)
 
 
-def first_problem_names(family_set: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
-    """The name of the first problem of every family, or of those of one set.
-
-    scalable=True names only families that come in any D, False only those that do not.
-    """
-    return tuple(
-        problem_name(family.name, 1)
-        for family in _TABLE
-        if family_set in (None, family.set) and scalable in (None, isinstance(family, Family))
-    )
+def first_problem_names(family_set: str | None = None) -> tuple[str, ...]:
+    """The name of the first problem of every family, or of those of one set."""
+    return tuple(problem_name(family.name, 1) for family in _TABLE if family_set in (None, family.set))

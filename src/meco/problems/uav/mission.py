@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from meco.problems.uav.flight_model import (
     route_corners,
     variable_names,
 )
-
-if TYPE_CHECKING:
-    from meco.figures.figure import Figure
 
 LARGEST_FILE = 1 << 20  # bytes
 REQUIRED = ("area", "start", "end", "sensors")
@@ -145,19 +142,20 @@ class Mission:
         """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
         return data_rates(points, self.sensors, self.parameters)
 
-    def plot(self, x: Any = None, path: Any = None) -> Figure:
-        """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf.
+    def plot(self, x: Any = None, path: Any = None) -> Any:
+        """The map, with the flight x [18] where given, as a matplotlib figure; saved where a path is given.
 
         InvalidInput for a flight of another length or another kind of file.
         """
-        from meco.figures.mission_figure import make_mission_figure
+        from meco.plot.mission import plot_mission
+        from meco.plot.style import save
 
         flight = None if x is None else np.asarray(x, dtype=np.float64)
         if flight is not None and flight.shape != (MISSION_DIM,):
             raise InvalidInput(f"{self.name}: a flight to draw has {MISSION_DIM} numbers; got shape {flight.shape}")
-        figure = make_mission_figure(self, flight)
+        figure = plot_mission(self, flight)
         if path is not None:
-            figure.save(path)
+            save(figure, path)
         return figure
 
     def to_json(self) -> str:

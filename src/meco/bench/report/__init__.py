@@ -1,1 +1,0 @@
-"""Statistics, tables, figures and the page, from what a campaign kept."""

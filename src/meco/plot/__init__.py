@@ -1,0 +1,1 @@
+"""Figures and pages of one run, by matplotlib and jinja2."""

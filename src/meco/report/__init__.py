@@ -1,0 +1,1 @@
+"""Reports of campaigns: tables by pandas, figures by matplotlib, one page by jinja2."""
