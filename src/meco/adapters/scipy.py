@@ -129,4 +129,5 @@ def _wrap_callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
             return True
         return answer is True
 
+    call_back.every_call = True  # type: ignore[attr-defined] # as SciPy's own methods call it
     return call_back

@@ -1,6 +1,6 @@
 """The event log of a run: everything that its search depends on, in the order in which it happened.
 
-One JSON array a line, after the CRC-32 of its text:
+A line is a JSON array of the CRC-32 of an event's text, and the event:
 
     ["begin", inputs]                                            what was asked for
     ["ask", number, x, retry_of]                                 a call; retry_of: the failed call of the same point
@@ -46,14 +46,15 @@ _encode_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).enc
 def encode(event: Event) -> bytes:
     """An event as a line."""
     text = _encode_json(event).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
+    return b'["%08x",%s]\n' % (zlib.crc32(text), text)
 
 
 def decode(line: bytes) -> Event:
     """The event of a line without its end; ValueError for a damaged one."""
-    if line[:9] != b"%08x " % zlib.crc32(line[9:]):
+    text = line[12:-1]
+    if line[:12] != b'["%08x",' % zlib.crc32(text) or line[-1:] != b"]":
         raise ValueError("wrong checksum")
-    event = json.loads(line[9:])
+    event = json.loads(text)
     if not isinstance(event, list) or not event:
         raise ValueError("no event")
     return event

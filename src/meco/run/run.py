@@ -31,6 +31,9 @@ STATE_SECONDS = 1.0  # between two `state` events
 REPLAY_SECONDS = 2.0  # after which a replay shows how far it is
 
 
+Told = tuple[int, Answer, float]  # number of a call, its answer, seconds
+
+
 class Sink(Protocol):
     """Where events go."""
 
@@ -103,17 +106,26 @@ class Run:
         self._see_ask(number, x, retry_of)
         return number
 
-    def record(self, found: Sequence[tuple[int, Answer, float]]) -> None:
-        """Log answers of pending calls, (number, answer, seconds) each, then let the search learn from them."""
+    def record(self, found: Sequence[Told]) -> None:
+        """Log answers of pending calls, then let the search learn from them."""
+        self.log_answers(found)
+        self.learn(found)
+
+    def log_answers(self, found: Sequence[Told]) -> None:
+        """Log answers of pending calls. What cannot be written is in the result all the same."""
         try:
             for number, answer, seconds in found:
                 event = ["tell", number, round(seconds, 6), *encode_answer(answer)]
                 self.log.add(event, sync=seconds > SLOW_SECONDS)
-        except BaseException:  # the result holds what could not be written, too
+                self.mistakes.see(answer)
+        except BaseException:
             for number, answer, _ in found:
                 call = self.pending.pop(number)
                 self.answers.enter(number, call.attempt, call.x, answer)
             raise
+
+    def learn(self, found: Sequence[Told]) -> None:
+        """Let the search learn from logged answers."""
         for number, answer, seconds in found:
             self._see_answer(number, answer, seconds)
             self._note_answer(number)
@@ -159,7 +171,6 @@ class Run:
         """Keep an answer, and tell the search unless the point is called again."""
         call = self.pending.pop(number)
         self.seconds += seconds
-        self.mistakes.see(answer)
         changed = self.answers.enter(number, call.attempt, call.x, answer)
         if changed and getattr(self.search, "started", True):
             self._restart()
@@ -265,7 +276,9 @@ class Run:
                 self.diverged += mine is not None and not np.array_equal(mine, point)
             self._see_ask(number, point, retry_of)
         elif kind == "tell":
-            self._see_answer(content[0], decode_answer(content[2:10]), content[1])
+            answer = decode_answer(content[2:10])
+            self.mistakes.see(answer)
+            self._see_answer(content[0], answer, content[1])
         elif kind == "known":
             x, f, g, h = content
             answer = Answer(f, np.array(g, float), np.array(h, float), ("",) * len(g), ("",) * len(h))
@@ -366,11 +379,15 @@ class Driver:
         self._collect()
         search = self.run.search
         iterations = getattr(search, "iterations", len(self.run.answers))
-        if iterations != self._iterations:
+        if iterations != self._iterations and not self.stopping.every_call:
             self._iterations = iterations
-            if self.after_iteration():
-                raise StopRun(self.stopping.reason or "finished", self.stopping.detail)
+            self._check_stop()
         return True
+
+    def _check_stop(self) -> None:
+        """StopRun where the clock, a signal, the search or the callback ends the run."""
+        if self.stopping.check_generation(self.result, lambda: self.run.search.facts().converged):
+            raise StopRun(self.stopping.reason or "finished", self.stopping.detail)
 
     def _fill(self) -> None:
         """Submit what workers are free for; failed points come again when nothing else is left, or at once."""
@@ -427,19 +444,26 @@ class Driver:
 
     def _collect(self) -> None:
         """Take finished calls, log their answers, and tell the search; StopRun where one ends the run."""
-        found, lost = [], ""
-        for job, answers, seconds in self.workers.collect(self.stopping):
-            numbers = self.jobs.pop(job)
-            if any(answer.fault is Fault.NOT_CALLED for answer in answers):
-                lost = next(answer.reason for answer in answers if answer.fault is Fault.NOT_CALLED)
-                continue
-            self._check(numbers, answers)
-            found += [(number, answer, seconds / len(answers)) for number, answer in zip(numbers, answers)]
-        self.run.record(found)
+        found: list[Told] = []
+        lost = ""
+        try:
+            for job, answers, seconds in self.workers.collect(self.stopping):
+                numbers = self.jobs.pop(job)
+                if any(answer.fault is Fault.NOT_CALLED for answer in answers):
+                    lost = next(answer.reason for answer in answers if answer.fault is Fault.NOT_CALLED)
+                    continue
+                self._check(numbers, answers)
+                told = [(number, answer, seconds / len(answers)) for number, answer in zip(numbers, answers)]
+                self.run.log_answers(told)
+                found += told
+        finally:
+            self.run.learn(found)
         if lost:
             raise StopRun("workers", lost)
         self._watch()
         self._log_state()
+        for _ in found if self.stopping.every_call else ():
+            self._check_stop()
 
     def _check(self, numbers: Sequence[int], answers: Sequence[Answer]) -> None:
         """EvaluationFailed for a failed call where on_error is "raise", and for what is a mistake in the function."""
@@ -476,7 +500,9 @@ class Driver:
         return strictly or (kept and not self._strictly_feasible and bool((entry.answer.g <= ineq).all()))
 
     def after_iteration(self) -> bool:
-        """Whether the clock, a signal, the search or the callback ends the run between two iterations."""
+        """Whether the clock, a signal, the search or the callback ends the run between two iterations of a library."""
+        if self.stopping.every_call:
+            return False
         return self.stopping.check_generation(self.result, lambda: self.run.search.facts().converged)
 
     def _log_state(self) -> None:

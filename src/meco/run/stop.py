@@ -50,6 +50,7 @@ class Stopping:
         self.errstate = np.geterr()  # the caller's own, for the callback
         self.stop, self._closable, self.callback = stop, callback, read_callback(callback)
         self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
+        self.every_call = bool(getattr(callback, "every_call", False))  # the callback is for calls, not for generations
         self.reason: str | None = None
         self.detail = ""
 
