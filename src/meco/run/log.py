@@ -164,14 +164,14 @@ class Events:
 
 def check_events(events: Sequence[Event], dim: int, where: str) -> None:
     """DamagedFile, with the number of the line, for the first event that no run of D variables writes."""
-    pending: dict[int, int] = {}  # fault of the failed calls that may be made again, -1 while there is no answer
+    pending: dict[int, int] = {}  # fault of calls that were not made again, -1 while there is no answer
     calls = 0
     for line, (kind, *content) in enumerate(events, 1):
         try:
             if kind == "ask":
                 number, x, retry_of, *difference = content
                 right = number == calls and len(x) == dim and _are_numbers(x) and _are_numbers(difference)
-                right = right and (retry_of is None or pending.pop(retry_of, -1) > 0)
+                right = right and (retry_of is None or pending.pop(retry_of, -1) >= 0)
                 calls, pending[number] = calls + 1, -1
             elif kind == "tell":
                 number, seconds, fault, reason, f, g, h, names, se, place = content
@@ -182,8 +182,6 @@ def check_events(events: Sequence[Event], dim: int, where: str) -> None:
                     right = right and [len(part) for part in names] == [len(g), len(h)]
                     right = right and all(isinstance(name, str) for part in names for name in part)
                 pending[number] = int(Fault(fault))
-                if not fault:
-                    del pending[number]
             elif kind == "known":
                 x, f, g, h = content
                 right = len(x) == dim and _are_numbers([*x, f, *g, *h])
