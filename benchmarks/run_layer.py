@@ -82,7 +82,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     memory, spent, seconds = long_run()
-    print(f"{LONG} evaluations of SHADE with a folder: {memory:.0f} MB, {spent:.0f} us each, log read in {seconds:.1f} s")
+    print(
+        f"{LONG} evaluations of SHADE with a folder: {memory:.0f} MB, {spent:.0f} us each, log read in {seconds:.1f} s"
+    )
     for dim in (5, 20, 50):
         plain, kept = (layer_milliseconds(args.evaluations, args.rounds, dim, folder=kept) for kept in (False, True))
         replayed = replay_milliseconds(20 * dim, dim)
