@@ -6,6 +6,7 @@ A line is a JSON array of the CRC-32 of an event's text, and the event:
     ["ask", number, x, retry_of]                                 a call; retry_of: the failed call of the same point
     ["tell", number, seconds, fault, reason, f, g, h, names, se, where]
     ["known", x, f, g, h]                                        a point that another search evaluated
+    ["diversify", u]                                             the next ask is to differ from those of others
     ["budget", calls]                                            the budget was raised
     ["tolerances", eq]                                           of equalities without one of their own, fixed here
     ["state", number, {..}]                                      for readers alone
@@ -189,6 +190,8 @@ def check_events(events: Sequence[Event], dim: int, where: str) -> None:
                 right = type(content[0]) is int and content[0] > 0
             elif kind == "tolerances":
                 right = _are_numbers(content[0])
+            elif kind == "diversify":
+                right = _are_numbers(content)
             else:
                 right = kind in ("begin", "state", "end", "confirm")
         except (TypeError, ValueError, KeyError, IndexError):

@@ -143,6 +143,7 @@ class Run:
 
     def diversify(self, u: float) -> None:
         """Let the next asks differ, by u in [0, 1), from other searches of the same points."""
+        self.log.add(["diversify", u])
         self._difference = u
 
     def set_budget(self, budget: int) -> None:
@@ -285,6 +286,8 @@ class Run:
             self.search.know(np.array(x, float), answer)
         elif kind == "budget":
             self._see_budget(content[0])
+        elif kind == "diversify":
+            self._difference = content[0]
         elif kind == "tolerances":
             self._tolerances_logged = True
 
