@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import minimize
+from meco import minimize
 from meco.methods import DEFAULT
 from meco.options import Tolerances
 

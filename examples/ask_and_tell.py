@@ -1,5 +1,8 @@
 """The loop is yours: ask for points, evaluate them wherever you like, tell their values in any order."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 
 import meco
@@ -16,8 +19,8 @@ while not search.done:
     crashed = rng.random(len(x)) < 0.05
     search.tell(x, f, g, h, failed=crashed)
     if search.result.nit == 20:  # saved and loaded without pickle
-        np.savez("search.npz", **search.state())
-        search = meco.Optimizer.from_state(np.load("search.npz"))
+        Path("search.json").write_text(json.dumps(search.state()))
+        search = meco.Optimizer.from_state(json.loads(Path("search.json").read_text()))
 
 print(search.result)
 assert search.result.feasible

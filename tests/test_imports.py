@@ -32,9 +32,11 @@ MAY_IMPORT["policies"] = {"core", "rules", "engines"}
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}
 MAY_IMPORT["batch_solve"] = {"core", "problems", "method_record", "methods", "result"}
-MAY_IMPORT["run"] = {"core", "methods", *RECORDS}
-MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "method_record", "methods", "run", *RECORDS}
-MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api", "batch_solve"}
+MAY_IMPORT["space"] = {"core", "variables"}
+MAY_IMPORT["run"] = {"core", "methods", "space", *RECORDS}
+MAY_IMPORT["answer"] = {"run", *MAY_IMPORT["run"]}
+MAY_IMPORT["_minimize"] = MAY_IMPORT["optimizer"] = {"method_record", "answer", *MAY_IMPORT["answer"]}
+MAY_IMPORT["testing"] = MAY_IMPORT["_minimize"] | {"_minimize", "batch_solve"}
 MAY_IMPORT["learn"] = {
     "core",
     "problems",
@@ -57,8 +59,8 @@ MAY_IMPORT["bench"] = {
     "run",
     *RECORDS,
 }
-MAY_IMPORT["report"] = MAY_IMPORT["bench"] | {"bench"}
-MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "api", "optimizer", *RECORDS}
+MAY_IMPORT["report"] = MAY_IMPORT["bench"] | {"bench", "answer"}
+MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "answer", "_minimize", "optimizer", *RECORDS}
 MAY_IMPORT["gym"] = {"adapters"}
 MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench", "report"}
 MAY_IMPORT["cli"] = {"commands"}
@@ -68,7 +70,7 @@ SHOWING = {("result", target) for target in ("plot.run", "plot.style", "plot.run
 
 CHECKING = ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
 LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens
-DOOR = ("", "api", "optimizer", "batch_solve", "methods", "options", "result", "cli")
+DOOR = ("", "_minimize", "optimizer", "batch_solve", "methods", "options", "result", "cli")
 
 
 def name_of(file):

@@ -38,7 +38,7 @@ def turned_constraints(x):
 
 
 ALL = {raised_by_1024, four_times_f, four_times_constraints, turned_constraints}
-NOTICED = {  # what a method does notice, by its definition; docs/promises.md says the same
+NOTICED = {  # what a method does notice, by its definition; docs/experts.md says the same
     "MeCO": {four_times_constraints, raised_by_1024},  # features of its policy
     "SHADE": {four_times_f, four_times_constraints},  # f + nu has units
     "MA-ES": {four_times_f, four_times_constraints},

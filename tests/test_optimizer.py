@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -12,9 +13,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
-from meco import Method, Optimizer, Variable
+from meco import Method, Variable
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.log.evaluation_log import count_unlisted_numbers
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
@@ -191,9 +191,8 @@ def test_the_state_travels_in_a_plain_file(tmp_path, method):
         search.tell(x, *values(x))
     some = search.ask(4)
     search.tell(some[1:3], *values(some[1:3]))
-    np.savez(tmp_path / "state.npz", **search.state())
-    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
-        again = meco.Optimizer.from_state(state)
+    (tmp_path / "state.json").write_text(json.dumps(search.state()))
+    again = meco.Optimizer.from_state(json.loads((tmp_path / "state.json").read_text()))
     assert_array_equal(again.pending, search.pending)
     assert again.result.nfev == search.result.nfev
     for each in (search, again):
@@ -204,11 +203,9 @@ def test_the_state_travels_in_a_plain_file(tmp_path, method):
 
 
 def test_a_state_that_is_none_is_refused():
-    with pytest.raises(DamagedFile, match="not the state"):
-        meco.Optimizer.from_state({"inputs": "{}"})
-    state = meco.Optimizer(BOX, **OPTIONS).state()
-    with pytest.raises(DamagedFile, match="format 99"):
-        meco.Optimizer.from_state(state | {"inputs": state["inputs"].replace('"format": 1', '"format": 99')})
+    for none in ({"inputs": "{}"}, {}, 7, meco.Optimizer(BOX, **OPTIONS).state() | {"format": 99}):
+        with pytest.raises(DamagedFile, match="no state of an Optimizer"):
+            meco.Optimizer.from_state(none)
 
 
 def test_mistakes_are_named():
@@ -252,21 +249,11 @@ def test_a_state_with_another_number_or_budget_is_refused():
         search.tell(x, (x**2).sum(1), 1 - x[:, :1])
     state = search.state()
     assert meco.Optimizer.from_state(state).result.nfev == 20
+    events = state["events"]
     changes = [
-        {"number": state["number"] + 1000}, {"number": state["number"][::-1]}, {"number": np.arange(19)},
-        {"x": state["x"][:, :2]}, {"f": state["f"][:5]}, {"inputs": state["inputs"].replace("60", "15")},
-        {"open_number": np.array([99]), "open_x": state["x"][:1]}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
+        {"events": events[1:]}, {"events": events[::-1]}, {"events": [*events, events[-1]]}, {"events": [["ask"]]},
+        {"inputs": state["inputs"] | {"budget": 0}}, {"inputs": {}}, {"events": "[" * 100_000},
     ]  # fmt: skip
     for change in changes:
         with pytest.raises(DamagedFile):
             meco.Optimizer.from_state(state | change)
-
-
-def test_columns_of_very_many_constraints_are_made_as_answers_are_told(monkeypatch):
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 100)
-    search = Optimizer([(-5, 5)] * 2, n_ineq=30, budget=60, method="SHADE", seed=1)
-    while not search.done:
-        x = search.ask()
-        search.tell(x, (x**2).sum(axis=1), g=x[:, :1] - np.arange(30.0))
-        assert count_unlisted_numbers(search.log) <= 100
-    assert len(search.result.evaluations.g) == 60

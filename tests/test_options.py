@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from numpy.testing import assert_array_equal
 import meco
 from meco import Checkpoint, Method, Stop, Tolerances, Variable, Variables, Workers
 from meco.errors import InvalidInput, UnknownName
+from meco.run.recorded import read_recorded
 
 NAMED = {"width": (0.0, 2.0, "m"), "teeth": Variable(2, 9, integer=True)}
 
@@ -247,7 +247,7 @@ def test_a_folder_of_named_variables_is_resumed_and_known_under_the_same_names(t
     with pytest.raises(InvalidInput, match="the same names, in the same order"):
         run(other, evaluated=tmp_path / "run")
     assert run(evaluated=tmp_path / "run", budget=10).evaluations.known.sum() == 40
-    told = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    told = read_recorded(tmp_path / "run").inputs
     assert told["variables"][0] == {"low": 0.0, "high": 2.0, "unit": "m", "integer": False, "log": False}
 
 

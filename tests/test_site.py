@@ -71,7 +71,7 @@ def test_every_picture_of_the_gallery_is_on_its_page(site):
 
 def test_parameters_are_a_table(site):
     page = (site / "reference" / "index.html").read_text()
-    start = page.index('id="meco.api.minimize"')
+    start = page.index('id="meco._minimize.minimize"')
     assert "<table>" in page[start : page.index("checkpoint</code>", start)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 import meco
 from meco.cli import main as run_command
-from meco.commands.watch import make_server
 from tools.browser import Browser
 from tools.gallery import vessel
 
@@ -38,22 +36,6 @@ PAGES = {  # of the site: name of the picture, page, whether on a phone in the d
 def named_vessel(x: dict[str, float]) -> Any:
     """The pressure vessel of the first tutorial, with names."""
     return vessel(np.array(list(x.values())))
-
-
-def capture_watch(browser: Browser, picture: Path) -> None:
-    """A run in the watching page."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "study-7"
-        meco.minimize(named_vessel, VESSEL_BOUNDS, x0=[list(START.values())], budget=200, seed=1, checkpoint=run)
-        browser.size(WIDE, 900)
-        with make_server(run) as made:
-            threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05}).start()
-            try:
-                browser.open(f"http://127.0.0.1:{made.server_address[1]}/")
-                browser.wait("document.querySelector('#best')")
-                browser.picture(picture)
-            finally:
-                made.shutdown()
 
 
 def capture_run_page(browser: Browser, picture: Path) -> None:
@@ -88,7 +70,6 @@ def main(site: Path = ROOT / "site", folder: Path = SCREENS) -> list[Path]:
     """Take all of them; the pictures that were made."""
     folder.mkdir(parents=True, exist_ok=True)
     with Browser() as browser:
-        capture_watch(browser, folder / "watch.png")
         capture_page(browser, (site / "report.html").as_uri(), folder / "report.png")
         capture_run_page(browser, folder / "run-page.png")
         capture_bench(browser, folder / "bench.png")

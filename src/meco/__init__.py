@@ -12,8 +12,9 @@ from importlib import import_module as _import_module
 from meco.gone import GoneModules as _GoneModules
 
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
+    from meco._minimize import minimize as minimize
     from meco.adapters.scipy import scipy_method as scipy_method
-    from meco.api import minimize as minimize
+    from meco.answer.confirm import confirm as confirm
     from meco.batch_solve import solve as solve
     from meco.core.evaluation import Evaluation as Evaluation
     from meco.core.evaluator import Evaluator as Evaluator
@@ -32,8 +33,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.problems.suite import get_problem as get_problem
     from meco.problems.suite import get_suite as get_suite
     from meco.result import Result as Result
-    from meco.run.calling.command import Command as Command
-    from meco.run.confirm import confirm as confirm
+    from meco.run.command import Command as Command
     from meco.run.constraints import LinearConstraint as LinearConstraint
     from meco.run.progress import Progress as Progress
     from meco.variables import Variable as Variable
@@ -42,7 +42,7 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "minimize": "api",
+    "minimize": "_minimize",
     "Optimizer": "optimizer",
     "solve": "batch_solve",
     "Result": "result",
@@ -54,9 +54,9 @@ _HOMES = {
     "Checkpoint": "options",
     "Method": "options",
     "LinearConstraint": "run.constraints",
-    "Command": "run.calling.command",
+    "Command": "run.command",
     "Progress": "run.progress",
-    "confirm": "run.confirm",
+    "confirm": "answer.confirm",
     "Problem": "core.problem",
     "problem": "core.problem",
     "get_problem": "problems.suite",

@@ -23,7 +23,6 @@ from meco.gone import find_advice
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
     "resume": "continue an interrupted run",
-    "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train the policy of MeCO (paper), on a suite or on your own problems",
     "bench": "compare methods on problems",

@@ -30,6 +30,7 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     "command": {
         "challenge": "judge a policy with meco bench, e.g. --methods MeCO:policy=mine.safetensors MeCO",
         "episodes": "record your own from gymnasium.make('meco.gym:MeCO-v0')",
+        "watch": "meco report FOLDER --follow rewrites a page that refreshes itself",
         "train-tr": "learning to control TR did not beat a constant; meco train trains the policy of MeCO",
     },
     "option of train": {
@@ -70,6 +71,19 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     },
 }
 MODULES = {  # below meco, with all that is inside
+    "api": "from meco import minimize",
+    "run.session": "meco.run.run.Run",
+    "run.calling.command": "from meco import Command",
+    "run.calling.answers": "meco.run.answer",
+    "run.function_fingerprint": "a note says that the source of fun has changed",
+    "run.kkt": "meco.answer.multipliers",
+    "run.limit_prices": "meco.answer.prices",
+    "run.make_result": "meco.answer.build",
+    "run.minima": "meco.answer.minima",
+    "run.noisy_answer": "meco.answer.noise",
+    "run.cheap_constraints": "meco.run.cheap",
+    "run.function_source": "meco.space",
+    "commands.watch": "meco report FOLDER --follow",
     "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
     "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
     "learn.paper.mixed": "policies in one batch share decoder and reward",

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from meco.answer.build import make_result
+from meco.answer.table import Table
 from meco.core.arrays import to_numpy
-from meco.core.capabilities import Cooperation, find_capability
-from meco.core.memory import DoesNotFit
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
-from meco.methods import DEFAULT
+from meco.files.schema import check_form
+from meco.methods import DEFAULT, METHODS
 from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.result import Result
-from meco.run.async_search import AsyncSearch, check_asynchronous
-from meco.run.calling.answers import Answer, Fault, check_finite, make_failed_answer
-from meco.run.calling.blas_threads import one_thread
-from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
-from meco.run.folder.search_state import SearchState, fingerprint_inputs, make_record, unpack_state
-from meco.run.generation_search import GenerationSearch
-from meco.run.log.equality_defaults import EqualityDefaults
-from meco.run.log.evaluation_columns import stack_rows
-from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
-from meco.run.make_result import list_many_constraints, make_result
-from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
+from meco.run.answer import Answer, Fault, check_finite, make_failed_answer
+from meco.run.begin import make_answers, make_search
+from meco.run.blas import one_thread
+from meco.run.folder import FORMAT, INPUTS_FORM
+from meco.run.log import Event, Events, check_events, library_versions
+from meco.run.request import (
+    Request,
+    make_request,
+    options_from_inputs,
+    tolerances_from_inputs,
+    variables_from_inputs,
+)
+from meco.run.run import Run
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.variables import HasEnds, Variables
 
@@ -95,21 +97,34 @@ class Optimizer:
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too, with cheap ones "
                 f"last of either kind; got {n_ineq}, {n_eq}"
             )
-        equalities = EqualityDefaults(known, by_arrival=pool.asynchronous)
-        self.log = EvaluationLog(self.request.budget, equalities=equalities)
-        self.log.declare_constraints(*counts, *_name_constraints(self.request, told))
-        self.request.check_names(self.log)
         self._told_counts = told  # without the cheap ones, which are added here
         self.asynchronous = pool.asynchronous
         if self.asynchronous:
-            check_asynchronous(self.request.method)
-        self._outstanding: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
-        self._search: AsyncSearch | GenerationSearch = self._make_search(self.log)
+            from meco.run.async_engine import check_asynchronous
 
-    def _make_search(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
-        """A search on this log: a new one, or that of a record after so many generations."""
-        kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
-        return kind(self.request, log, record=record, nit=nit)
+            check_asynchronous(self.request.method)
+        elif not METHODS[self.request.method].has_ask:
+            raise InvalidInput(
+                f"{self.request.method} calls the problem itself and has no ask and tell; use minimize() or solve() "
+                "with it"
+            )
+        self._begin(counts)
+
+    def _begin(self, counts: tuple[int, int]) -> None:
+        """Make the run, which has so many inequalities and equalities."""
+        request = self.request
+        self.answers = make_answers(request, asynchronous=self.asynchronous)
+        self.answers.declare(*counts, *_name_constraints(request, self._told_counts))
+        request.check_names(self.answers)
+        self._events = Events(keep=True)
+        self._run = Run(
+            request,
+            lambda: make_search(request, self.answers, asynchronous=self.asynchronous),
+            self.answers,
+            self._events,
+            asynchronous=self.asynchronous,
+        )
+        self._table = Table(self.answers, request.known, request.dim)
 
     @property
     def variables(self) -> Variables:
@@ -119,17 +134,18 @@ class Optimizer:
     @property
     def done(self) -> bool:
         """Whether the budget is spent and everything has been told."""
-        return self._search.done
+        return self.answers.calls >= self._run.budget and not self._run.pending
 
     @property
     def nit(self) -> int:
         """Generations, or answers that were learnt from where points are asked one by one."""
-        return self._search.nit
+        return getattr(self._run.search, "iterations", len(self.answers))
 
     @property
     def pending(self) -> np.ndarray:
         """Points that were given out and not told yet: [m, D]."""
-        return np.array([self._outstanding[n] for n in sorted(self._outstanding)]).reshape(-1, self.request.dim)
+        calls = self._run.pending
+        return np.array([calls[n].x for n in sorted(calls)]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
     @one_thread()
@@ -141,11 +157,10 @@ class Optimizer:
         if n is not None and int(n) < 0:
             raise InvalidInput(f"ask for 0 or more points; got {n}")
         count = self.request.options.get("batch", 1) if n is None and self.asynchronous else n
-        found: list[tuple[int, np.ndarray]] = []
-        while (count is None or len(found) < int(count)) and (next_point := self._search.propose()) is not None:
-            found.append(next_point)
-        self._outstanding |= dict(found)
-        return np.array([x for _, x in found]).reshape(-1, self.request.dim)
+        found: list[np.ndarray] = []
+        while (count is None or len(found) < int(count)) and (number := self._run.ask()) is not None:
+            found.append(self._run.pending[number].x.copy())
+        return np.array(found).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
     @one_thread()
@@ -176,44 +191,40 @@ class Optimizer:
             more = self.request.cheap.values.split_values(points)
             g, h = (np.concatenate(pair, axis=1) for pair in zip((g, h), more))
             errors = _widen_errors(errors, p, *more)
+        told = []
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            point = self._outstanding.pop(number)
-            self.log.add_answer(*self._make_entry(number, point, values, lost=bool(lost[k]), errors=errors[k]))
-        for number in numbers:
-            self._search.accept_answer(number)
-        list_many_constraints(self.request, self.log)
+            told.append((number, self._make_answer(values, lost=bool(lost[k]), errors=errors[k]), 0.0))
+        self._run.record(told)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
         """Learn from x [n, D] of other searches, f [n], g [n, p], h [n, q]; without effect where the method cannot."""
-        cooperation, evaluator = find_capability(self._search.loop.engine, Cooperation), self._search.loop.evaluator
-        if cooperation is not None and self.nit:
-            known = PriorEvaluations(x, f, g, h)
-            ev = known.to_evaluation(*self.request.resolve_tolerances(self.log))
-            cooperation.learn(evaluator.box.pin(x)[None], ev)
+        if self.nit:
+            names = [("",) * np.shape(part)[1] for part in (g, h)]
+            rows = zip(np.asarray(f, float), np.asarray(g, float), np.asarray(h, float))
+            answers = [check_finite(Answer(float(a), b, c, *names)) for a, b, c in rows]
+            self._run.know(np.asarray(x, dtype=np.float64), answers)
 
     def diversify(self, u: float) -> None:
         """Differ, by u in [0, 1), from other searches of the same points; without effect where the method cannot."""
-        cooperation = find_capability(self._search.loop.engine, Cooperation)
-        if cooperation is not None and self.nit:
-            cooperation.diversify(np.array([u]))
+        if self.nit:
+            self._run.diversify(float(u))
 
-    def _make_entry(
-        self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], *, lost: bool, errors: np.ndarray
-    ) -> tuple[Entry, str]:
-        """What was told of x [D] as the log keeps it, and why it failed, or ""; errors [1 + C] or [0]."""
+    def _make_answer(self, values: tuple[Any, Any, Any], *, lost: bool, errors: np.ndarray) -> Answer:
+        """What was told of a point; errors [1 + C] or [0]."""
         answer = make_failed_answer(Fault.TOLD, "") if lost else check_finite(Answer(*values))
         g_names, h_names = _name_constraints(self.request, self._told_counts)
-        answer = answer._replace(g_names=g_names, h_names=h_names)
+        if not lost:
+            answer = answer._replace(g_names=g_names or ("",) * answer.g.size, h_names=h_names or ("",) * answer.h.size)
         if answer.fault is Fault.NONE and not np.isnan(errors).any():
-            answer = answer._replace(errors=errors)
-        return Entry.of(number, self.nit, 0, x, answer), answer.reason
+            answer = answer._replace(se=errors)
+        return answer
 
     def _find_numbers(self, points: np.ndarray) -> list[int]:
         """Under which numbers these points [m, D] were given out; InvalidInput for one that was not, or is told."""
         waiting: dict[bytes, list[int]] = {}
-        for number in sorted(self._outstanding):
-            waiting.setdefault((self._outstanding[number] + 0.0).tobytes(), []).append(number)
+        for number in sorted(self._run.pending):
+            waiting.setdefault((self._run.pending[number].x + 0.0).tobytes(), []).append(number)
         numbers = []
         for point in points:
             match = waiting.get(point.tobytes())
@@ -233,12 +244,10 @@ class Optimizer:
         Before anything was told, and without evaluated= points, it is a placeholder: fun is nan, x a point inside the
         bounds that nobody evaluated.
         """
-        history = self._search.loop.evaluator.history
-        trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if self.nit else {}
         reason = "budget" if self.done else "running"
-        return make_result(
-            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, loop=self._search.loop
-        )
+        facts = self._run.search.facts()
+        notes = [*self.request.notes, *facts.remarks]
+        return make_result(self.request, self.answers, self._table, reason, facts=facts, notes=notes)
 
     def __reduce__(self) -> Any:
         """No pickle and no copy: what a search holds of other libraries cannot be carried."""
@@ -247,42 +256,21 @@ class Optimizer:
         )
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).
-
-        The state is the history, the inputs and what was told, and where the search was when it last knew all of
-        it: from_state() tells again what came later, or everything where the method cannot be saved. An asynchronous
-        search then proposes other points than this one would have.
-        """
-        p, q = self.log.counts
-        numbers = sorted(self.log.entries)
-        f, g, h = self.log.values(numbers)
-        inputs = self.request.describe_inputs() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
-        inputs["asynchronous"] = self.asynchronous
-        x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
-        state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
-        if any(self.log.entries[n].errors.size for n in numbers):
-            state["se"] = stack_rows([self.log.entries[n].errors for n in numbers], 1 + p + q)
-        state |= {"x": x, "f": f, "g": g, "h": h, "order": np.array(list(self.log.entries), dtype=np.int64)}
-        state |= {"open_x": self.pending, "open_number": np.array(sorted(self._outstanding), dtype=np.int64)}
-        if self.request.known is not None:
-            state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
-        if self.log.equalities.fixed is not None:
-            state["default_eq"] = self.log.equalities.fixed
-        memory, covered, nit = self._search.saved
-        record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
-        if record is not None:
-            saved = SearchState(record, covered, nit, 0, fingerprint_inputs(self.request.describe_inputs()), "")
-            state["search"] = np.frombuffer(saved.to_bytes(), dtype=np.uint8)
-        return state
+        """Everything needed to go on later, for JSON: the inputs, and what happened since (meco.run.log)."""
+        p, q = self.answers.counts
+        inputs = self.request.describe_inputs() | {"n_ineq": p, "n_eq": q, "asynchronous": self.asynchronous}
+        assert self._events.list is not None
+        events = [list(event) for event in self._events.list]
+        return {"format": FORMAT, "versions": library_versions(), "inputs": inputs, "events": events}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], method: Any = None, cheap: Any = None) -> Optimizer:
-        """An optimizer that goes on where state() was taken; state may be a dict or a loaded npz file.
+        """An optimizer that goes on where state() was taken.
 
         A method with options that were objects, such as a policy or a rule, must be given again, and so must functions:
         those of cheap.
         """
-        inputs, told, outstanding, known = read_state(state)
+        inputs, events = _read_state(state)
         batch = inputs["options"].get("batch")
         if method is None:
             options = options_from_inputs(inputs)
@@ -297,115 +285,45 @@ class Optimizer:
                 budget=inputs["budget"],
                 method=method,
                 x0=inputs["x0"],
-                evaluated=known,
+                evaluated=inputs["evaluated"],
                 seed=inputs["seed"],
                 tolerances=tolerances_from_inputs(inputs),
                 workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
                 cheap=cheap,
                 noise=inputs.get("noise"),
             )
-            search._restore_equalities(state)
-            if search.asynchronous:
-                search._resume_asynchronous(told, outstanding)
-            else:
-                search._resume_generations(told, outstanding, state.get("search"))
-        except (MecoError, TypeError) as error:
+            search._replay(events)
+        except (MecoError, TypeError, ValueError, KeyError, IndexError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
         return search
 
-    def _restore_equalities(self, state: Mapping[str, Any]) -> None:
-        """Take over the default tolerances of equalities that the state holds; DamagedFile where they do not fit."""
-        if "default_eq" not in state:
-            return
-        fixed = np.array(state["default_eq"], dtype=np.float64)
-        if fixed.shape != (self.log.counts[1],) or not (np.isfinite(fixed) & (fixed >= 0.0)).all():
-            raise DamagedFile("default_eq does not fit the equalities")
-        self.log.equalities.fixed = fixed
+    @np.errstate(all="ignore")
+    @one_thread()
+    def _replay(self, events: Sequence[Event]) -> None:
+        """Bring a new optimizer to where these events end."""
+        self._run.replay(events)
+        self._events.list = [list(event) for event in events]
 
-    def _resume_asynchronous(self, told: ToldPoints, outstanding: ToldPoints) -> None:
-        """Learn from every answer in the order in which it was told, and count what is outstanding as proposed."""
-        search: Any = self._search
-        index = {n: k for k, n in enumerate(told.number.tolist())}
-        search.replay_answers([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
-        search.restore_numbering({*told.number.tolist(), *outstanding.number.tolist()})
-        for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
-            self._outstanding[n] = x
-            search.mark_outstanding(n, unit)
 
-    def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: np.ndarray | None) -> None:
-        """Bring this new optimizer to where another one stood, from what that was told and the bytes of its search.
-
-        Afterwards the log holds every answer of `told`, the search has learnt from them, and exactly the points of
-        `outstanding` are out. saved None, or of no use: everything is told again. DamagedFile where the search asks
-        for other points than these.
-        """
-        self._tell_again(told, self._restore_search(told, saved))
-        self._give_out_again(outstanding)
-
-    def _tell_again(self, told: ToldPoints, at: int) -> None:
-        """Ask for points and tell their answers in the order of numbers, from the at-th answer on; leaves some asked.
-
-        DamagedFile for answers to points that the search never asks for.
-        """
-        while at < len(told.number):
-            self.ask()
-            until = at + int(np.sum(told.number[at:] < self.log.planned))
-            if until == at:
-                count, left = len(told.number), len(told.number) - at
-                raise DamagedFile(f"it holds values of {count} evaluations, of which {left} were never asked")
-            part = slice(at, until)
-            f, lost = told.f[part], told.lost[part]
-            p, q = self._told_counts
-            self.tell(told.x[part], f, told.g[part][:, :p], told.h[part][:, :q], lost, told.errors_of(part, p, q))
-            at = until
-
-    def _give_out_again(self, outstanding: ToldPoints) -> None:
-        """Let exactly these points of the present generation be out; DamagedFile where they are not of it."""
-        numbers = outstanding.number.tolist()
-        unasked = self._outstanding.keys() - set(numbers)
-        self._search.propose_again(len(unasked))  # type: ignore[union-attr]
-        self._outstanding = {n: x for n, x in self._outstanding.items() if n not in unasked}
-        while self._outstanding.keys() != set(numbers):
-            found = self._search.propose()
-            if found is None or found[0] not in numbers:
-                raise DamagedFile(f"it says that {numbers} were given out, which this search does not propose")
-            self._outstanding[found[0]] = found[1]
-
-    def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
-        """The k-th of the answers that were told, in the order of numbers, as the log keeps it."""
-        values = (float(told.f[k]), told.g[k], told.h[k])
-        lost, errors = bool(told.lost[k]), told.errors[k]
-        return self._make_entry(int(told.number[k]), told.x[k], values, lost=lost, errors=errors)[0]
-
-    def _restore_search(self, told: ToldPoints, saved: np.ndarray | None) -> int:
-        """Replace log and search by those that were saved after some of these answers, and say after how many.
-
-        saved [n] are the bytes of a SearchState. 0 where it is None, damaged, or not of these inputs and answers: then
-        log and search stay as they are.
-        """
-        state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
-        if state is None or state.fingerprint != fingerprint_inputs(self.request.describe_inputs()):
-            return 0
-        log, count = EvaluationLog(self.request.budget, equalities=self.log.equalities), state.covered
-        if not np.array_equal(told.number[:count], np.arange(count)):
-            return 0
-        log.declare_constraints(*self.log.counts)
-        for n in log.reserve_numbers(count):
-            log.add_recorded(self._recorded_entry(told, n))
-        log.check_constraints()
-        try:
-            search = self._make_search(log, state.record, state.generation)
-        except DoesNotFit:
-            return 0
-        self.log, self._search, self._outstanding = log, search, {}
-        return count
+def _read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], list[Event]]:
+    """Inputs and events of a state; DamagedFile for anything else."""
+    form = {"format": int, "inputs": INPUTS_FORM | {"n_ineq": int, "n_eq": int}, "events": [[object]]}
+    try:
+        held = dict(state)
+    except (TypeError, ValueError) as error:
+        raise DamagedFile(f"this is no state of an Optimizer: {error}") from error
+    if "format" not in held or held["format"] != FORMAT:
+        raise DamagedFile("this is no state of an Optimizer of meco 0.4: begin anew with evaluated= and what was told")
+    check_form(held, form, "state")
+    check_events(held["events"], len(held["inputs"]["variables"]), "state")
+    return dict(held["inputs"]), list(held["events"])
 
 
 def _add_cheap(request: Request, cheap: Any, pool: Workers) -> Request:
     """The request with constraints that cost nothing; itself where there are none."""
     if cheap is None:
         return request
-    from meco.run.cheap_constraints import add_cheap_constraints, read_cheap
+    from meco.run.cheap import add_cheap_constraints, read_cheap
 
     free = read_cheap(cheap, request.variables)
     return add_cheap_constraints(request, free, vectorized=pool.vectorized) if free else request

@@ -142,6 +142,7 @@ class RunFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
     constraint_names: tuple[str, ...] = ()  # as the function has them, "" where it gives none
     notes: tuple[str, ...] = ()
+    folder: str = field(default="", repr=False)  # that keeps the run, "" without one
 
 
 class NothingKept(InvalidInput, AttributeError):

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.api import minimize
+from meco import minimize
 from meco.batch_solve import solve
 from meco.core.batching import ProblemBatch
 from meco.core.capabilities import InfiniteBounds, SavedState, find_capability

@@ -177,7 +177,6 @@ def test_a_value_that_is_not_finite_never_wins(value):
     np.testing.assert_allclose(solved(fails_first, [0.0, 0.0], bounds=[(-3, 3)] * 2).x, 1.0, atol=1e-3)
 
 
-@pytest.mark.xfail(strict=True, reason="the callback is called after each generation until the event log replaces it")
 def test_the_callback_is_called_once_per_evaluation():
     points = []
     options = {"budget": 20}

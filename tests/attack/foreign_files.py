@@ -8,19 +8,16 @@ import os
 import random
 import shutil
 import sqlite3
-import struct
 import sys
 import traceback
-import zlib
 from pathlib import Path
 
-import numpy as np
 from changed_fields import FUNCTION, _store
 from in_process import call, complaint
 
 from meco.bench.run.campaign_folder import PACKED_FILE
-from meco.run.folder.reader import write_run_json
-from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
+from meco.run.folder import FILES
+from meco.run.log import FILE_NAME, encode, read_events
 
 MORE = 400 << 20  # bytes of memory that reading may take beyond what was there
 MUCH = 1 << 30  # bytes that a bomb unpacks to
@@ -182,7 +179,8 @@ def foreign_run(draw, place):
         ["solve", "p.py:fun", "--budget", "10", "--method", "SHADE", "--checkpoint", "r", "--max-time", "0", "--quiet"],
         place,
     )
-    facts = json.loads((place / "r" / "run.json").read_text())
+    events, _ = read_events(place / "r" / FILE_NAME)
+    facts = events[0][1]
     program = f"{sys.executable} -c \"open('{mark}', 'w')\" {{input}} {{output}}"
     what = draw.choice(["command", "file", "method", "copy"])
     if what == "command":
@@ -197,7 +195,7 @@ def foreign_run(draw, place):
         (place / "r").mkdir()
     if what != "copy":
         facts["place"] = draw.choice([None, "0" * 64, ""])
-    write_run_json(place / "r", facts)
+    (place / "r" / FILE_NAME).write_bytes(b"".join(map(encode, events)))
     code, said, _ = call(["resume", "r", "--quiet"], place)
     if mark.exists():
         return f"{what}: it ran unasked"
@@ -208,14 +206,25 @@ def lying_log(draw, place):
     """A log whose frames are whole and wrong."""
     (place / "p.py").write_text(FUNCTION)
     call(["solve", "p.py:fun", "--budget", "10", "--method", "SHADE", "--checkpoint", "r", "--quiet"], place)
-    numbers = [draw.choice([0, 1, 5, 2**31, 2**32 - 1]) for _ in range(4)]
-    body = HEAD.pack(draw.choice([0, 3, 2**63]), numbers[0], draw.choice([0, 2, 999]), 0, *numbers[1:])
-    body += np.random.default_rng(numbers).bytes(draw.choice([0, 7, 8, 40, 800]))
-    frames = HEADER
-    for kind, content in ((1, body), (2, draw.choice([b"", b"[", b"[[1],[2]]", b'{"a":1}', b"[" * 5000])), (9, b"")):
-        block = FRAME.pack(MARK, kind, len(content)) + content
-        frames += block + struct.pack("<I", zlib.crc32(block))
-    (place / "r" / "evals.bin").write_bytes(frames + bytes(draw.choice([0, 5, 100])))
+    events, _ = read_events(place / "r" / FILE_NAME)
+    for _ in range(draw.choice([1, 3])):
+        at = draw.randrange(1, len(events))
+        event = events[at]
+        place_of = draw.randrange(len(event))
+        wrong = draw.choice([None, -1, 2**63, "x", [], [[]], {}, 1e308, float("nan"), True])
+        what = draw.choice(["field", "kind", "twice", "lost", "short"])
+        if what == "field":
+            event[place_of] = wrong
+        elif what == "kind":
+            event[0] = draw.choice(["ask", "tell", "known", "budget", "state", "end", "begin"])
+        elif what == "twice":
+            events.insert(at, event)
+        elif what == "lost":
+            del events[at]
+        else:
+            del event[-1]
+    lines = [encode(event) for event in events]
+    (place / "r" / FILE_NAME).write_bytes(b"".join(lines) + bytes(draw.choice([0, 5, 100])))
     known = "solve p.py:fun --budget 5 --evaluated r --quiet"
     for line in ("export r", "export r --jsonl", known, "resume r --quiet --yes --max-time 5"):
         code, said, _ = call(line.split(), place)
@@ -229,7 +238,7 @@ def leading_folder(draw, place):
     (place / "p.py").write_text(FUNCTION)
     words = "solve p.py:fun --budget 10 --method SHADE --pop-size 5 --checkpoint r --quiet"
     call(words.split(), place)
-    name = draw.choice(["evals.bin", "run.json", "result.json", "times.bin", "failures.jsonl", "state.bin", "lock"])
+    name = draw.choice([FILE_NAME, "result.json", "lock", FILES[-1]])
     file = place / "r" / name
     file.unlink(missing_ok=True)
     what = led_elsewhere(file, draw)

@@ -92,11 +92,11 @@ def made(draw):
     number = draw.choice(NUMBERS)
     return [
         ["resume", "run", "--yes", "--quiet", draw.choice(("--workers", "--max-time", "--budget")), number],
-        ["resume", draw.choice(("run/run.json", "run/", "./run", "run/evals.bin")), "--yes", "--quiet"],
+        ["resume", draw.choice(("run/result.json", "run/", "./run", "run/events.jsonl")), "--yes", "--quiet"],
         ["export", "run", *draw.choice([[], ["--jsonl"], ["--output", draw.choice(TEXTS)], ["--output", "new.csv"]])],
         ["report", "run", *draw.choice([[], ["--page-only"]])],
         ["solve", "p.py:fun", "--budget", "12", "--quiet", "--checkpoint", "run"],
-        ["solve", "p.py:fun", "--budget", "12", "--quiet", "--evaluated", draw.choice(("run", "run/evals.bin"))],
+        ["solve", "p.py:fun", "--budget", "12", "--quiet", "--evaluated", draw.choice(("run", "run/events.jsonl"))],
     ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def attempt(seed, folder):
     line = [sys.executable, "-m", "meco", *words, "--checkpoint", "r", "--quiet", "--json"]
     process = subprocess.Popen(line, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: (place / "r" / "evals.bin").exists() or process.poll() is not None)
+        wait_until(lambda: (place / "r" / "events.jsonl").exists() or process.poll() is not None)
         time.sleep(draw.uniform(0.3, 1.0))
         number = draw.choice([signal.SIGTERM, signal.SIGTERM, signal.SIGINT])
         begun = time.monotonic()

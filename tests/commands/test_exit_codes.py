@@ -103,8 +103,8 @@ def test_a_signal_during_a_run_leaves_its_result_and_its_code(place):
     words = f"{SOLVE} --json".replace("--budget 12", "--budget 100000")
     line = [sys.executable, "-m", "meco", "solve", "slow.py:fun", *words.split(), "--checkpoint", "r"]
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    log = place / "r" / "evals.bin"
-    while process.poll() is None and not (log.exists() and log.stat().st_size > 100):  # before, there is no result
+    log = place / "r" / "events.jsonl"
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 2000):  # before, there is no result
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 
 import meco
 from meco.cli import main
-from meco.commands.run_status import read_run_status
 from meco.files.names import escape_for_terminal
 from page_skeleton import Skeleton
 
@@ -49,23 +46,13 @@ def test_the_page_of_a_run_with_hostile_texts_has_the_elements_of_any_other(tmp_
 
 
 @pytest.mark.parametrize("more", HOSTILE)
-def test_what_a_browser_is_told_of_such_a_folder_is_json(tmp_path, more):
-    run(tmp_path / "r", more)
-    told = json.loads(json.dumps(read_run_status(tmp_path / "r")), parse_constant=pytest.fail)
-    assert [c["name"][:3] for c in told["constraints"]] == ["rea", "tie"]
-    assert all("no mesh" in reason for reason in told["reasons"])
-
-
-@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"number": "1", "reason": 2}', b"\xff\xfe", b"[1]", None])
-def test_failures_that_cannot_be_read_are_not_told(tmp_path, content):
-    run(tmp_path / "r", "")
-    file = tmp_path / "r" / "failures.jsonl"
-    file.unlink()
-    if content is not None:
-        file.write_bytes(content)
-    elif hasattr(os, "mkfifo"):
-        os.mkfifo(file)  # a pipe never ends
-    assert read_run_status(tmp_path / "r")["reasons"] == []
+def test_the_page_of_such_a_folder_has_the_elements_of_any_other(tmp_path, more):
+    parts = []
+    for name, text in (("plain", " and more"), ("hostile", more)):
+        run(tmp_path / name, text)
+        assert main(["report", str(tmp_path / name)]) == 0
+        parts.append(Skeleton((tmp_path / name / "report.html").read_text(encoding="utf-8")).parts)
+    assert parts[0] == parts[1]
 
 
 def test_names_of_others_do_not_command_the_terminal(tmp_path, capsys):

@@ -20,9 +20,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 import noisy_problems
+from event_logs import events_of
 from meco.cli import main
 from meco.methods import DEFAULT
-from meco.run.calling.command import Command
+from meco.run.command import Command
+from meco.run.log import FILE_NAME, encode
+from meco.run.recorded import read_recorded
 
 PROBLEM = """
 import os, time
@@ -131,11 +134,12 @@ def test_a_program_that_is_not_python_is_solved(folder, capsys):
     assert out["feasible"]
     assert out["nfev"] == 24
     assert out["failures"]["raised"] > 0
-    failures = [json.loads(line) for line in (folder / "run" / "failures.jsonl").read_text().splitlines()]
-    said = {f["reason"].split(": ", 2)[-1] for f in failures}
+    entries = read_recorded(folder / "run").answers.entries
+    failures = {number: entry.answer for number, entry in entries.items() if not entry.good}
+    said = {answer.reason.split(": ", 2)[-1] for answer in failures.values()}
     assert "mesh failed" in said or any("not JSON" in s for s in said)
     kept = {int(path.name) for path in (folder / "run" / "calls").iterdir()}
-    assert kept == {f["number"] for f in failures}  # the folders of failed calls stay, for a look at them
+    assert kept == set(failures)  # the folders of failed calls stay, for a look at them
     again = json.loads(printed(capsys, "resume", "run", "--json", "--quiet"))
     assert again["x"] == out["x"]
 
@@ -163,8 +167,8 @@ def test_a_program_gets_its_number_and_a_folder_of_its_own(tmp_path):
         (["solve", "problem.py:beam", "--bounds", "0;x"], "--bounds wants pairs"),
         (["solve", "problem.py:beam", "--runs", "3"], "--runs"),
         (["solve", "tilted", "--runs", "0"], "at least 1"),
-        (["resume", "nowhere"], "no run.json"),
-        (["export", "nowhere"], "no run.json"),
+        (["resume", "nowhere"], "no events.jsonl"),
+        (["export", "nowhere"], "no events.jsonl"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_two(folder, capsys, words, said):
@@ -198,7 +202,7 @@ def test_a_benchmark_problem_can_be_checkpointed(folder, capsys):
 def test_every_evaluation_is_exported(folder, capsys):
     printed(capsys, "solve", "problem.py:beam", *QUICK, "--checkpoint", "run")
     rows = list(csv.reader(io.StringIO(printed(capsys, "export", "run"))))
-    assert rows[0] == ["number", "batch", "attempt", "fault", "feasible", "x1", "x2", "x3", "f", "reach", "height"]
+    assert rows[0] == ["number", "attempt", "fault", "feasible", "seconds", "x1", "x2", "x3", "f", "reach", "height"]
     table = np.array([[float(v) for v in row[5:]] for row in rows[1:]])
     assert table.shape == (60, 6)
     assert_allclose(table[:, 3], (table[:, :3] ** 2).sum(axis=1), rtol=1e-12)
@@ -259,8 +263,8 @@ def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, w
         env={**os.environ, "OMP_NUM_THREADS": "1", "SECONDS_OF_A_CALL": "0.2"},
         preexec_fn=hear_interrupts if os.name == "posix" else None,
     )  # fmt: skip
-    log = folder / "run" / "evals.bin"
-    while process.poll() is None and not (log.exists() and log.stat().st_size > 200):
+    log = folder / "run" / "events.jsonl"
+    while process.poll() is None and not (log.exists() and b'["tell"' in log.read_bytes()):
         time.sleep(0.01)
     process.send_signal(number)
     out, error = process.communicate(timeout=60)
@@ -358,7 +362,7 @@ def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, mo
     asked = "solve disc.py:disc --bounds 0.01,2 0.01,2 --x0 0.1,0.1 --log 0,1 --keep disc --confirm 5 --budget 40"
     assert main([*asked.split(), "--seed", "1", "--checkpoint", "run", "--quiet"]) == 0
     assert "Confirmed by" in capsys.readouterr().out
-    inputs = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    inputs = read_recorded(tmp_path / "run").inputs
     assert [variable["log"] for variable in inputs["variables"]] == [True, True]
     assert inputs["tolerances"]["keep_feasible"] == ["disc"]
     assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0
@@ -469,9 +473,10 @@ def test_a_folder_from_elsewhere_does_not_run_the_file_of_a_benchmark(tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert main(["solve", "tilted", "--checkpoint", "run", *QUICK]) == 0
     (tmp_path / "other.py").write_text("from pathlib import Path\nPath('was-run').touch()\n")
-    run = json.loads((tmp_path / "run" / "run.json").read_text())
-    run["source"]["target"], run["place"] = "other.py:tilted", "elsewhere"
-    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
+    events = events_of(tmp_path / "run")
+    begin = events[0][1]
+    begin["source"]["target"], begin["place"] = "other.py:tilted", "elsewhere"
+    (tmp_path / "run" / FILE_NAME).write_bytes(b"".join(map(encode, events)))
     assert main(["resume", "run", "--quiet"]) == 2
     assert "resuming it runs 'other.py:tilted'; add --yes" in capsys.readouterr().err
     assert not (tmp_path / "was-run").exists()
@@ -537,14 +542,17 @@ def test_json_has_the_design_by_name(tmp_path, capsys):
     assert list(found["design"].values()) == found["x"]
 
 
-def test_the_page_of_a_run_folder_is_written_by_resume_and_report_says_so(tmp_path, monkeypatch, capsys):
+def test_the_page_of_a_run_folder_is_written_by_resume_and_by_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(PROBLEM)
     main(["solve", "mine.py:beam", *QUICK, "--checkpoint", "run"])
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     capsys.readouterr()
-    assert main(["report", "../run"]) == 2
-    assert "is the folder of one run: `meco resume ../run --report page.html`" in capsys.readouterr().err
+    assert main(["report", "../run", "--output", "now.html"]) == 0
+    assert "Best feasible f" in (tmp_path / "other" / "now.html").read_text()
+    assert main(["report", "../run", "--follow"]) == 0  # the run has ended
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert 'http-equiv="refresh"' not in page
     assert main(["resume", "../run", "--quiet", "--report", "page.html"]) == 0
     assert (tmp_path / "other" / "page.html").is_file()

@@ -117,7 +117,7 @@ def test_a_signal_while_a_command_still_imports_ends_it_with_a_result(tmp_path):
     """An interrupt raised in code that Python runs from a string, as dataclasses do, would end `python -m` with -2."""
     (tmp_path / "p.py").write_text(
         "import os, signal\n"
-        "from meco.run.folder.run_folder import RunFolder\n"
+        "from meco.run.folder import RunFolder\n"
         "bounds, usual = [(-5, 5)] * 2, RunFolder.open\n"
         "def fun(x):\n"
         "    return float(x @ x)\n"

@@ -14,7 +14,6 @@ BOUNDS = {
     "mixed": [(5.0, 20.0), (0.3, 2.0)] * 3,
     "logarithmic": [Variable(1e-3, 10.0, log=True)] * 6,
 }
-UNTIL_THE_LOG = pytest.mark.xfail(strict=True, reason="until the run layer is replaced by the event log")
 
 
 def fun(x):
@@ -77,12 +76,10 @@ def asked_in_order(restore_every):
     return np.array(asked)
 
 
-@UNTIL_THE_LOG
 def test_an_asynchronous_optimizer_restored_every_few_answers_asks_for_the_same_points():
     np.testing.assert_array_equal(asked_in_order(20), asked_in_order(0))
 
 
-@UNTIL_THE_LOG
 def test_an_asynchronous_run_interrupted_eight_times_calls_the_same_points(tmp_path):
     made = []
 

@@ -112,7 +112,7 @@ def test_the_answer_that_a_full_disk_refuses_is_in_the_result(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("torn", [1, 7])
-def test_torn_rows_of_side_files_do_not_shift_what_follows(tmp_path, torn):
+def test_a_torn_row_does_not_shift_what_follows(tmp_path, torn):
     folder = tmp_path / "run"
 
     def fun(x):
@@ -125,11 +125,8 @@ def test_torn_rows_of_side_files_do_not_shift_what_follows(tmp_path, torn):
 
     made = []
     meco.minimize(fun, BOX, budget=20, seed=1, checkpoint=folder, workers=Workers(1))
-    for path in (*folder.glob("times.bin"), *folder.glob("*.jsonl")):
-        path.write_bytes(path.read_bytes()[:-torn])
+    log = folder / "events.jsonl"
+    log.write_bytes(log.read_bytes()[:-torn])
     result = meco.minimize(fun, BOX, budget=20, seed=1, checkpoint=Checkpoint(folder, resume=True))
     assert result.nfev == 20
-    if (times := folder / "times.bin").exists():
-        assert times.stat().st_size % 24 == 0
-    for path in folder.glob("*.jsonl"):
-        assert all(map(json.loads, path.read_text().splitlines()))
+    assert all(map(json.loads, log.read_text().splitlines()))

@@ -11,7 +11,7 @@ from in_process import call, complaint
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import DRAFT_SUFFIX, write_text
 from meco.files.regular_files import check_regular, read_regular
-from meco.run.folder.run_folder import FILES
+from meco.run.folder import FILES
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
 WAYS = ("link", "link to a folder", "dangling", "loop", "folder", "fifo", "endless")

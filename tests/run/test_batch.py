@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import Checkpoint, Workers
+from meco.run.recorded import read_recorded
 from small_runs import BOX, named
 
 QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
@@ -19,7 +19,7 @@ def test_the_batch_follows_the_workers_and_decides_the_points(tmp_path):
     three = meco.minimize(named, BOX, budget=60, seed=1, workers=3, checkpoint=tmp_path / "run")
     alone = meco.minimize(named, BOX, budget=60, seed=1, workers=Workers(batch=3))
     assert_array_equal(three.evaluations.x, alone.evaluations.x)
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["options"]["batch"] == 3
+    assert read_recorded(tmp_path / "run").inputs["options"]["batch"] == 3
     again = meco.minimize(
         named, BOX, budget=60, seed=1, workers=1, checkpoint=Checkpoint(tmp_path / "run", resume=True)
     )

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from event_logs import events_of
 from meco import Stop
+from meco.answer.confirm import average_calls, best_confirmed_point
 from meco.errors import InvalidInput
-from meco.run.confirm import average_calls, best_confirmed_point
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3
@@ -120,3 +121,15 @@ def test_arguments_in_the_wrong_order_are_refused_in_words():
     result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=20, seed=1)
     with pytest.raises(InvalidInput, match=r"confirm\(result, fun\)"):
         meco.confirm(lambda x: x @ x, result)
+
+
+def test_the_calls_that_confirm_a_run_are_in_its_folder_and_a_resumed_run_ignores_them(tmp_path):
+    fun = lambda x: float(x @ x)  # noqa: E731
+    options = {"budget": 20, "seed": 1, "checkpoint": meco.Checkpoint(tmp_path / "run", resume=True)}
+    first = meco.minimize(fun, [(-2, 2)] * 2, **options)
+    meco.confirm(first, fun, calls=5)
+    confirmed = [event for event in events_of(tmp_path / "run") if event[0] == "confirm"]
+    assert [event[5] for event in confirmed] == [fun(np.array(event[1])) for event in confirmed]
+    assert len(confirmed) == 5
+    again = meco.minimize(fun, [(-2, 2)] * 2, **options)
+    assert (again.nfev, again.fun) == (20, first.fun)

@@ -12,7 +12,7 @@ import meco
 from meco import Checkpoint, Stop, Workers
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
-from meco.run.folder.run_folder import RunFolder
+from meco.run.folder import RunFolder
 from small_runs import BOX, f_and_g, posix, run
 
 

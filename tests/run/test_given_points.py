@@ -28,11 +28,6 @@ def test_a_result_gives_its_evaluations_as_known_points(first):
     assert_array_equal(whole.evaluations.x, same.evaluations.x)
 
 
-def test_an_edited_function_is_found_out_where_a_result_is_given_as_well(first):
-    with pytest.raises(InvalidInput, match="changed"):
-        meco.minimize(lambda d: (d["width"], {"load": 1.5 - d["width"]}), BOUNDS, budget=12, seed=2, evaluated=first)
-
-
 def test_a_result_of_other_variables_is_refused_by_their_names(first):
     with pytest.raises(InvalidInput, match=r"has the variables width, metal, teeth; here they are .*, teeth, z"):
         meco.minimize(gear, BOUNDS | {"z": (0, 1)}, budget=12, seed=2, evaluated=first)

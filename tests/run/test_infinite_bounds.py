@@ -14,6 +14,7 @@ from meco.errors import InvalidInput
 from meco.methods import METHODS
 from meco.options import Checkpoint, Tolerances, Workers
 from meco.run.constraints import LinearConstraint
+from meco.run.recorded import read_recorded
 
 INF = np.inf
 FREE = [(-INF, INF)] * 2
@@ -181,9 +182,9 @@ def test_a_run_is_continued_bit_for_bit(tmp_path, stop):
     assert_array_equal(again.evaluations.x, whole.evaluations.x)
 
 
-def test_run_json_and_result_json_are_strict_json_and_say_null_for_no_bound(tmp_path):
+def test_the_log_says_null_for_no_bound_and_result_json_is_strict_json(tmp_path):
     meco.minimize(plane, [(-INF, INF), (0, INF)], x0=[1.0, 1.0], budget=20, seed=1, checkpoint=tmp_path / "run")
-    told = strict((tmp_path / "run" / "run.json").read_text())["inputs"]["variables"]
+    told = read_recorded(tmp_path / "run").inputs["variables"]
     assert [(v["low"], v["high"]) for v in told] == [(None, None), (0.0, None)]
     strict((tmp_path / "run" / "result.json").read_text())
     again = meco.minimize(plane, [(-INF, INF), (0, INF)], evaluated=tmp_path / "run", budget=20, seed=2)
@@ -203,7 +204,7 @@ def test_an_optimizer_is_asked_and_told_and_saved_without_bounds():
     whole = spend(meco.Optimizer([(None, None)] * 2, 1, x0=[5.0, 5.0], budget=50, seed=3))
     first = spend(search, 20)
     state = search.state()
-    strict(str(state["inputs"]))
+    strict(json.dumps(state["inputs"]))
     rest = spend(meco.Optimizer.from_state(state))
     assert_array_equal(np.concatenate([first, rest]), whole)
     assert search.variables.each[0].infinite

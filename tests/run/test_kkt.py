@@ -3,7 +3,14 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from meco.run.kkt import NOT_STATIONARY, NOT_UNIQUE, TOO_FEW_POINTS, find_bases, find_multipliers, nonnegative_prices
+from meco.answer.multipliers import (
+    NOT_STATIONARY,
+    NOT_UNIQUE,
+    TOO_FEW_POINTS,
+    find_bases,
+    find_multipliers,
+    nonnegative_prices,
+)
 
 
 def around(at, functions, count=60, spread=1e-2, seed=1):

@@ -6,8 +6,8 @@ from convex_problems import draw_problem
 from numpy.testing import assert_allclose
 
 import meco
-from meco.run.near_limits import MOST_PRICED, find_near_limits
-from meco.run.noise_in_slopes import noise_explains
+from meco.answer.multipliers import noise_explains
+from meco.answer.prices import MOST_PRICED, find_near_limits
 from noisy_problems import PRESS, noisy_press
 
 NEAR = 0.05  # a multiplier may be off by so much of itself

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import meco
+from meco.answer.table import Judgement, Table
 from meco.run.constraints import LimitedValues, MatrixProduct
-from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
-from meco.run.log.evaluations_builder import Listing
+from meco.run.layout import Answers, PriorEvaluations
 
 TARGET, WEIGHTS = np.array([8.0, 6.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0])
 
@@ -39,10 +39,10 @@ def test_scipys_door_keeps_it_too():
 
 
 def best_f(h, g, exact):
-    log, f = EvaluationLog(), np.arange(float(len(h)))
-    log.declare_constraints(1, 1)
+    answers, f = Answers(), np.arange(float(len(h)))
+    answers.declare(1, 1)
     known = PriorEvaluations(np.zeros((len(h), 1)), f, np.array(g)[:, None], np.array(h)[:, None])
-    return log.to_evaluations(Listing(1, known, 0.1, 1e-4, exact_eq=exact)).best.f
+    return Table(answers, known, 1).evaluations(Judgement(0.1, 1e-4, exact)).best.f
 
 
 def test_exact_points_come_first_then_those_with_every_inequality_kept_then_those_within_tolerances():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import meco
+from meco.answer.minima import TriedCombinations, count_combinations, describe_evidence, find_minima
 from meco.result import Minimum
-from meco.run.minima import TriedCombinations, count_combinations, describe_evidence, find_minima
 from meco.variables import Variables
 from small_runs import noted
 

@@ -235,7 +235,7 @@ def test_a_known_point_can_be_enough():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_time_can_run_out_in_the_middle_of_a_generation(tmp_path, monkeypatch, workers):
     clock = SimpleNamespace(monotonic=lambda: float(sum(1 for _ in tmp_path.iterdir())))  # a second for every call
-    monkeypatch.setattr("meco.run.calling.caller.time", clock)
+    monkeypatch.setattr("meco.run.stop.time", clock)
 
     def noting(x):
         (tmp_path / x.tobytes().hex()).touch()

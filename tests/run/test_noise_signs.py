@@ -7,7 +7,7 @@ import pytest
 from convex_problems import draw_problem
 
 import meco
-from meco.run.noise_signs import NOTE, looks_noisy
+from meco.answer.noise import NOTE, looks_noisy
 from noisy_problems import PRESS, noisy_press
 
 BOX = [(-2.0, 2.0)] * 3

@@ -9,11 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.answer.confirm import best_confirmed_point, point_to_call
+from meco.answer.noise import SURE_ERRORS, average_calls, choose_noisy_answer
 from meco.evaluations import Evaluations
 from meco.result import describe_doubt, is_feasible_in_mean
-from meco.run.confirm import best_confirmed_point, point_to_call
-from meco.run.noisy_answer import SURE_ERRORS, choose_noisy_answer
-from meco.run.point_means import average_calls
 from noisy_problems import PRESS, doubtful, noisy_press
 
 EXACT = (0.0, 0.0)

@@ -8,7 +8,7 @@ import pytest
 import meco
 from interruption import kill_run
 from meco import Checkpoint, Optimizer, Workers, minimize
-from meco.run.calling.answers import Answer, Fault, check_finite, read_answer, read_rows
+from meco.run.answer import Answer, Fault, check_finite, read_answer, read_rows
 
 BOUNDS = [(0.0, 4.0)] * 2
 BEST = 0.125  # of the staged problem: (x - 2)^2 + (y - 1)^2 under x y >= 1, x + y <= 2.5

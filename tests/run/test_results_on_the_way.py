@@ -5,24 +5,21 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from meco import Method, Tolerances, Workers, minimize
+from meco.answer.table import Judgement, Table
 from meco.core.evaluation import Evaluation
-from meco.core.growing_rows import GrowingRows
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
-from meco.run.calling.answers import Fault
-from meco.run.log.evaluation_columns import EvaluationColumns
-from meco.run.log.evaluation_log import Entry, PriorEvaluations
-from meco.run.log.evaluations_builder import EvaluationsBuilder, Listing
+from meco.run.answer import Answer, Fault
+from meco.run.layout import Answers, PriorEvaluations
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
@@ -96,10 +93,12 @@ def test_results_are_looked_at_in_other_threads_while_the_search_goes_on():
         assert [look.result() for look in seen] == told(frozen, method="SHADE")
 
 
-def drawn(draw, number, attempt=0):
+def drawn(draw):
     fault = Fault.RAISED if draw.random() < 0.2 else Fault.NONE
     f, g, h = (np.nan,) * 3 if fault else draw.integers(-3, 4, 3) / 2.0
-    return Entry(number, 0, attempt, fault, draw.random(2), float(f), np.array([g]), np.array([0.1 * h]))
+    if fault:
+        return draw.random(2), Answer(np.nan, fault=fault)
+    return draw.random(2), Answer(float(f), np.array([g]), np.array([0.1 * h]), ("",), ("",))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -107,11 +106,13 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
     draw, tolerances = np.random.default_rng(seed), (0.5, 0.06)
     some = draw.integers(-3, 4, (3, 1)) / 2.0
     known = None if seed % 2 else PriorEvaluations(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
-    table, entries = EvaluationsBuilder(Listing(2, known, *tolerances), (1, 1)), {}
+    answers = Answers()
+    answers.declare(1, 1)
+    table = Table(answers, known, 2)
     for number in draw.permutation(30) if seed % 3 == 0 else range(30):  # with gaps, or without
-        entries[int(number)] = drawn(draw, int(number))
+        answers.enter(int(number), 0, *drawn(draw))
         if draw.random() < 0.3:
-            every = table.evaluations_of(entries)
+            every = table.evaluations(Judgement(*tolerances))
             strict = every.to_evaluation(0.0, tolerances[1])
             ev = strict if strict.feasible.any() else Evaluation.of(strict.f, strict.g, strict.h, *tolerances)
             at = int(best(feasibility_first(ev))[0])
@@ -119,20 +120,21 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
             assert every.best is not None
             np.testing.assert_array_equal(every.best.x, every.x[at])
             assert every.best[4:6] == (every.feasible[at], not every.failed[at])
-            assert len(every) == len(entries) + (0 if known is None else 3)
+            assert len(every) == len(answers) + (0 if known is None else 3)
 
 
 def test_tables_that_were_handed_out_stay_when_a_late_answer_takes_its_place():
-    draw, entries = np.random.default_rng(1), {}
-    table, tables = EvaluationsBuilder(Listing(2, None, 0.0, 1e-4), (1, 1)), []
+    draw, answers, tables = np.random.default_rng(1), Answers(), []
+    answers.declare(1, 1)
+    table = Table(answers, None, 2)
     for number in (1, 2, 4, 0, 5, 3):
-        entries[number] = drawn(draw, number)
-        tables.append((sorted(entries), table.evaluations_of(entries)))
+        answers.enter(number, 0, *drawn(draw))
+        tables.append((sorted(answers.entries), table.evaluations(Judgement(0.0, 1e-4))))
         if number == 2:
             assert len(tables[-1][1].f) == 2  # one that was read, the others were not
     for numbers, every in tables:
-        assert_array_equal(every.x, [entries[n].x for n in numbers])
-        assert_array_equal(every.fault, [entries[n].fault for n in numbers])
+        assert_array_equal(every.x, [answers.entries[n].x for n in numbers])
+        assert_array_equal(every.fault, [answers.entries[n].answer.fault for n in numbers])
 
 
 def test_callbacks_do_not_make_a_run_quadratic():
@@ -158,96 +160,3 @@ def test_callbacks_do_not_make_a_run_quadratic():
     assert len(steps) > 190
     assert np.median(steps[-50:]) < 1.5 * np.median(steps[:50])
     assert len({column.__array_interface__["data"][0] for column in columns}) <= np.log2(2000) + 1
-
-
-def test_columns_that_are_made_on_the_way_are_those_of_the_end(monkeypatch):
-    made = []
-    plain = EvaluationsBuilder.make_columns
-    monkeypatch.setattr(EvaluationsBuilder, "make_columns", lambda *given: made.append(1) or plain(*given))
-    late = minimize(fails_now_and_then, BOX, budget=40, seed=1)
-    assert not made
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 4)
-    early = minimize(fails_now_and_then, BOX, budget=40, seed=1)
-    assert len(made) > 5
-    assert frozen(early) == frozen(late)
-
-
-@pytest.mark.parametrize("slow", [-1, 0])
-def test_columns_of_an_asynchronous_run_are_made_once_whatever_a_callback_reads(monkeypatch, slow):
-    """Rows by number are those of the points; slow is a call that others do not wait for."""
-    appended, first = [], threading.Event()
-    plain = EvaluationColumns._append_entries
-    monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda b, e: appended.append(len(e)) or plain(b, e))
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
-    calls = []
-
-    def fun(x):
-        calls.append(x)
-        if len(calls) == 1 + slow:
-            first.wait(0.5)
-        return float(x @ x), np.arange(10.0) - 20.0 + x[0]
-
-    with ThreadPoolExecutor(2) as pool:
-        result = minimize(
-            fun, BOX, budget=60, seed=1, workers=Workers(pool, batch=2, asynchronous=True), callback=lambda r: False
-        )
-    every = result.evaluations
-    assert_allclose(every.f, (every.x**2).sum(axis=1), rtol=1e-12)
-    assert_allclose(every.g, np.arange(10.0) - 20.0 + every.x[:, :1], rtol=1e-12)
-    assert every.f[every.feasible].min() == result.fun
-    assert sum(appended) <= 2 * 60
-
-
-def test_a_call_that_never_answers_leaves_no_columns_for_the_end(monkeypatch):
-    appended, hangs = [], threading.Event()
-    plain = EvaluationColumns._append_entries
-    monkeypatch.setattr(EvaluationColumns, "_append_entries", lambda c, e: appended.append(len(e)) or plain(c, e))
-    monkeypatch.setattr("meco.run.make_result.MOST_UNLISTED", 40)
-    calls, ending = [], []
-
-    def fun(x):
-        calls.append(x)
-        if len(calls) == 2:
-            hangs.wait()
-        return float(x @ x), np.arange(10.0) - 20.0 + x[0]
-
-    def stop(result):
-        ending[:] = [len(appended)]
-        return result.nfev == 50
-
-    with ThreadPoolExecutor(2) as pool:
-        workers = Workers(pool, batch=2, asynchronous=True)
-        try:
-            result = minimize(fun, BOX, budget=60, seed=1, workers=workers, callback=stop)
-        finally:
-            hangs.set()
-    assert sum(appended[ending[0] :]) <= 5
-    assert_allclose(result.evaluations.f, (result.evaluations.x**2).sum(axis=1), rtol=1e-12)
-
-
-@pytest.mark.parametrize("broken_off", range(6))
-def test_columns_that_were_broken_off_are_made_again(monkeypatch, broken_off):
-    """As memory ends in the middle of the blocks: no row is lost, and none belongs to another point."""
-    columns = EvaluationColumns(2, (1, 1), (0.0, 1e-4))
-    entries = [
-        Entry(k, 0, 0, Fault.NONE, np.full(2, float(k)), 10.0 * k, np.array([-1.0 - k]), np.zeros(1)) for k in range(20)
-    ]
-    columns.append(entries[:3])
-    columns.make_rows()
-    columns.append(entries[3:])
-    plain, puts = GrowingRows.put, []
-
-    def put(rows, start, more):
-        puts.append(start)
-        if len(puts) == broken_off + 1:
-            raise MemoryError
-        plain(rows, start, more)
-
-    monkeypatch.setattr(GrowingRows, "put", put)
-    with pytest.raises(MemoryError):
-        columns.columns(20)
-    found = columns.columns(20)
-    assert_array_equal(found["x"][:, 0], np.arange(20.0))
-    assert_array_equal(found["f"], 10.0 * np.arange(20.0))
-    assert_array_equal(found["g"][:, 0], -1.0 - np.arange(20.0))
-    assert found["feasible"].all()

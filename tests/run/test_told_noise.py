@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco import Tolerances, Workers
 from meco.errors import InvalidInput
-from meco.run.calling.answers import Fault, read_rows
-from meco.run.log.constraint_vote import CONSTRAINT_VOTES
-from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.answer import Answer, Fault, read_rows
+from meco.run.layout import Answers
 from small_runs import BOX, f_and_g, named, noted
 
 FAMILIES = ("TR", "SHADE", "MA-ES")
@@ -27,7 +26,7 @@ def test_noise_of_no_constraint_is_refused_once_the_constraints_are_known(method
     fun = noted(named)
     with pytest.raises(InvalidInput, match=words) as refused:
         meco.minimize(fun, BOX, method=method, budget=60, seed=1, noise=noise)
-    assert len(fun.seen) <= CONSTRAINT_VOTES
+    assert len(fun.seen) <= 3
     assert refused.value.result.nfev == len(fun.seen)  # what was called is not lost
 
 
@@ -36,7 +35,7 @@ def test_a_tolerance_of_no_constraint_is_refused_as_early(method):
     fun = noted(named)
     with pytest.raises(InvalidInput, match="did you mean 'reach'") as refused:
         meco.minimize(fun, BOX, method=method, budget=60, seed=1, tolerances={"raech": 0.1})
-    assert len(fun.seen) <= CONSTRAINT_VOTES
+    assert len(fun.seen) <= 3
     assert refused.value.result.nfev == len(fun.seen)
 
 
@@ -58,12 +57,12 @@ def test_noise_by_name_may_name_cheap_constraints():
 
 
 def test_a_run_that_ends_before_names_are_checked_still_has_a_result():
-    def stop_at_third(x):
+    def partial_then_stop(x):
         if len(fun.seen) == 3:
             raise KeyboardInterrupt
-        return f_and_g(x)
+        return {"g": {"reach": 1.0}}
 
-    fun = noted(stop_at_third)
+    fun = noted(partial_then_stop)
     result = meco.minimize(fun, BOX, method="SHADE", budget=60, seed=1, noise=[0.1])
     assert (result.run.stop_reason, result.nfev) == ("interrupt", 2)
     assert "noise has 1 values, but there are 2" in result.message.lower()
@@ -79,29 +78,25 @@ def test_nothing_known_of_constraints_is_nothing_wrong_with_the_noise():
 
 def test_told_errors_are_pooled_by_number_whoever_finished_first():
     rng = np.random.default_rng(1)
-    entries = [
-        Entry(n, 0, 0, Fault.NONE, np.zeros(1), 1.0, np.zeros(1), errors=rng.lognormal(sigma=4.0, size=2))
-        for n in range(200)
-    ]
+    told = [Answer(1.0, np.zeros(1), g_names=("",), se=rng.lognormal(sigma=4.0, size=2)) for _ in range(200)]
     pooled = []
     for order in (range(200), reversed(range(200)), rng.permutation(200)):
-        log = EvaluationLog(200)
-        log.declare_constraints(1, 0)
+        answers = Answers()
+        answers.declare(1, 0)
         for n in order:
-            log.add_answer(entries[n])
-        pooled.append(log.pooled_errors())
+            answers.enter(int(n), 0, np.zeros(1), told[n])
+        pooled.append(answers.pooled_errors())
     assert_array_equal(pooled[1], pooled[0])
     assert_array_equal(pooled[2], pooled[0])
-    assert_allclose(pooled[0] ** 2, np.mean([e.errors**2 for e in entries], axis=0))
+    assert_allclose(pooled[0] ** 2, np.mean([answer.se**2 for answer in told], axis=0))
 
 
 def test_pooled_errors_know_each_new_answer():
-    log = EvaluationLog(2)
-    log.declare_constraints(0, 0)
-    assert log.pooled_errors() is None
+    answers = Answers()
+    assert answers.pooled_errors() is None
     for n, error in enumerate((3.0, 4.0)):
-        log.add_answer(Entry(n, 0, 0, Fault.NONE, np.zeros(1), 1.0, errors=np.array([error])))
-        assert log.pooled_errors() == pytest.approx([3.0, 12.5**0.5][n])
+        answers.enter(n, 0, np.zeros(1), Answer(1.0, se=np.array([error])))
+        assert answers.pooled_errors() == pytest.approx([3.0, 12.5**0.5][n])
 
 
 @pytest.mark.parametrize("method", FAMILIES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,6 +11,7 @@ from meco import Checkpoint, Tolerances
 from meco.cli import main
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
+from meco.run.recorded import read_recorded
 from small_runs import BOX, named
 
 QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
@@ -85,7 +84,7 @@ def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, metho
 def test_tolerances_per_constraint_are_recorded_and_resumed(tmp_path):
     options = {"tolerances": Tolerances(eq={"level": 0.5}, ineq=[0.25, 0.125]), **QUICK}
     first = meco.minimize(named, BOX, checkpoint=tmp_path / "run", **options)
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["tolerances"]["eq"] == {"level": 0.5}
+    assert read_recorded(tmp_path / "run").inputs["tolerances"]["eq"] == {"level": 0.5}
     again = meco.minimize(named, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     assert_array_equal(again.evaluations.feasible, first.evaluations.feasible)
     assert main(["export", str(tmp_path / "run"), "--output", str(tmp_path / "run.csv")]) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import meco
-from meco.run.calling.answers import EvaluationFailed
+from meco.run.answer import EvaluationFailed
 
 BOX = [(-5.0, 5.0)] * 3
 

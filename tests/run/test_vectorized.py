@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meco import Workers, minimize
-from meco.run.quick_calls import CallSeconds
+from meco.run.quick_calls import advise
 from meco.tr.proposers.model_points import wide_steps
 
 
@@ -50,17 +50,14 @@ def test_a_batch_that_is_given_is_kept():
 
 def seconds_of(count, each):
     """What a run of so many points knows that took so many seconds each."""
-    known = CallSeconds()
-    for _ in range(count):
-        known.add(each)
-    return known
+    return lambda method: advise(method, count, count * each)
 
 
 def test_a_function_of_microseconds_is_told_which_methods_are_made_for_it():
-    (said,) = seconds_of(3000, 1e-5).advise("TR")
+    (said,) = seconds_of(3000, 1e-5)("TR")
     assert "a point of fun takes 10 microseconds" in said
     assert "SHADE-FR, which is made for such functions" in said
-    assert seconds_of(3000, 1e-5).advise("SHADE-FR") == []
+    assert seconds_of(3000, 1e-5)("SHADE-FR") == []
 
 
 def test_the_result_says_it(monkeypatch):
@@ -73,9 +70,9 @@ def test_the_result_says_it(monkeypatch):
 
 
 def test_slow_functions_and_short_runs_are_told_nothing():
-    assert seconds_of(3000, 0.01).advise("TR") == []
-    assert seconds_of(1000, 1e-5).advise("TR") == []
-    assert CallSeconds().advise("TR") == []
+    assert seconds_of(3000, 0.01)("TR") == []
+    assert seconds_of(1000, 1e-5)("TR") == []
+    assert advise("TR", 0, 0.0) == []
 
 
 def test_of_a_large_batch_some_points_lie_anywhere():

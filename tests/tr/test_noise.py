@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.answer.noise import choose_noisy_answer
 from meco.evaluations import Evaluations
-from meco.run.noisy_answer import choose_noisy_answer
 
 
 def noisy_bowl(seed, size=0.05):

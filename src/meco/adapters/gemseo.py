@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from meco import minimize
 from meco.adapters.pass_through import leave_run, run_and_leave
-from meco.api import minimize
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.options import Tolerances

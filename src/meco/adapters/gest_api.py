@@ -18,7 +18,7 @@ from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Workers
 from meco.result import Result
-from meco.run.log.evaluation_log import PriorEvaluations
+from meco.run.layout import PriorEvaluations
 from meco.variables import Variable, Variables
 
 load_extra("gest_api", "gest", "meco.adapters.gest_api")
@@ -212,7 +212,7 @@ class MecoGenerator(Generator):
     @staticmethod
     def _count_planned(search: Optimizer) -> int:
         """Evaluations of the plan that were given out, told or not."""
-        return len(search.log.entries) + len(search.pending)
+        return len(search.answers) + len(search.pending)
 
     def _begin_search(self) -> Optimizer:
         """A search that knows every result so far; the first has the seed itself, as minimize would."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.run.cheap_constraints import draw_first_points
+from meco.run.cheap import draw_first_points
 from meco.variables import Variables
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco import minimize
 from meco.adapters.named_cheap import NamedCheap
 from meco.adapters.pass_through import leave_run, run_and_leave
-from meco.api import minimize
 from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
 from meco.result import Result

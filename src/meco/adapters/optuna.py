@@ -13,7 +13,7 @@ from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.read_numbers import read_whole_number
-from meco.run.log.evaluation_log import PriorEvaluations
+from meco.run.layout import PriorEvaluations
 from meco.variables import Variables
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")

@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from meco.run.log.evaluation_log import PriorEvaluations
+from meco.run.layout import PriorEvaluations
 from meco.variables import Variable
 
 FREE_RANGE = 20.0  # where a parameter without bounds is sampled before anything is known of it

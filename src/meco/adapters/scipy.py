@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import minimize
+from meco import minimize
 from meco.errors import InvalidInput, load_extra, warn_user
 from meco.methods import DEFAULT
 from meco.result import Result
@@ -129,4 +129,5 @@ def _wrap_callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
             return True
         return answer is True
 
+    call_back.every_call = True  # type: ignore[attr-defined] # as SciPy's own methods call it
     return call_back

@@ -85,7 +85,7 @@ def _solve_story(
     problem: Problem, method: str, budget: int, args: argparse.Namespace, *, progress: bool = False
 ) -> tuple[Result, float]:
     """One run and its seconds; the command's seed and limits are in args."""
-    from meco.api import minimize
+    from meco import minimize
 
     begun = time.perf_counter()
     with treat_sigterm_as_interrupt():

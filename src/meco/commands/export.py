@@ -13,12 +13,12 @@ import numpy as np
 
 from meco.files.atomic import open_output
 from meco.run.csv_table import csv_cell
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.layout import Entry
+from meco.run.recorded import Recorded, read_recorded
 from meco.run.request import variables_from_inputs
 from meco.run.tolerances import resolve_recorded_tolerances
 
-CALL_FIELDS = ("number", "batch", "attempt", "fault", "feasible")  # of _describe_calls(), before x in a table
+CALL_FIELDS = ("number", "attempt", "fault", "feasible", "seconds")  # of _describe_calls(), before x in a table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,67 +31,73 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write every evaluation of a run to a file or standard output; damaged places are left out with a warning; 0."""
-    run_json, log, damaged = load_run(args.run)
-    if damaged:
-        print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
+    """Write every evaluation of a run to a file or standard output; 0."""
+    recorded = read_recorded(args.run)
     write = _write_jsonl if args.jsonl else _write_csv
     if args.output is None:
-        write(sys.stdout, log, run_json["inputs"])
+        write(sys.stdout, recorded)
     else:
         with open_output(args.output) as file:
-            write(file, log, run_json["inputs"])
+            write(file, recorded)
     return 0
 
 
-def _write_csv(file: IO[str], log: EvaluationLog, inputs: dict[str, Any]) -> None:
+def _write_csv(file: IO[str], recorded: Recorded) -> None:
     """Write a head, and a row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers to the last bit."""
     writer = csv.writer(file, lineterminator="\n")
-    names = log.constraint_names(inputs["tolerances"]["names"])
-    variables = variables_from_inputs(inputs)
+    names = recorded.answers.constraint_names(recorded.inputs["tolerances"]["names"])
+    variables = variables_from_inputs(recorded.inputs)
     writer.writerow([csv_cell(name) for name in (*CALL_FIELDS, *variables.labels(), "f", *names)])
-    for head, e in _describe_calls(log, inputs):
+    for head, e in _describe_calls(recorded):
         cells = [
             *(head[name] for name in CALL_FIELDS),
             *variables.own_values(e.x),
-            float(e.f),
-            *e.g.tolist(),
-            *e.h.tolist(),
+            float(e.answer.f),
+            *e.answer.g.tolist(),
+            *e.answer.h.tolist(),
         ]
         writer.writerow([csv_cell(value) for value in cells])
 
 
-def _write_jsonl(file: IO[str], log: EvaluationLog, inputs: dict[str, Any]) -> None:
+def _write_jsonl(file: IO[str], recorded: Recorded) -> None:
     """Write a line of JSON for each evaluation: x, by name where the variables have names, and the constraints.
 
     What is not finite becomes null.
     """
-    variables = variables_from_inputs(inputs)
-    names, p = log.constraint_names(inputs["tolerances"]["names"]), log.counts[0]
-    for head, e in _describe_calls(log, inputs):
-        g = {name: _finite_or_none(v) for name, v in zip(names[:p], e.g.tolist())}
-        h = {name: _finite_or_none(v) for name, v in zip(names[p:], e.h.tolist())}
+    answers, variables = recorded.answers, variables_from_inputs(recorded.inputs)
+    names, p = answers.constraint_names(recorded.inputs["tolerances"]["names"]), answers.counts[0]
+    for head, e in _describe_calls(recorded):
+        g = {name: _finite_or_none(v) for name, v in zip(names[:p], e.answer.g.tolist())}
+        h = {name: _finite_or_none(v) for name, v in zip(names[p:], e.answer.h.tolist())}
         values = variables.own_values(e.x)
         x = dict(zip(variables.names, values)) if variables.names else values
-        row = head | {"x": x, "f": _finite_or_none(float(e.f)), "g": g, "h": h}
+        row = head | {
+            "seconds": _finite_or_none(head["seconds"]),
+            "x": x,
+            "f": _finite_or_none(float(e.answer.f)),
+            "g": g,
+            "h": h,
+        }
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
+def _describe_calls(recorded: Recorded) -> Iterator[tuple[dict[str, Any], Entry]]:
     """What describes each call, and the call, in the order of their numbers.
 
     One without as many constraint values as there are constraints has nan for all.
     """
-    p, q = log.counts
-    allowed = resolve_recorded_tolerances(inputs, log)
-    for number in sorted(log.entries):
-        e = log.entries[number]
-        e = e if (e.g.size, e.h.size) == (p, q) else e._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))
+    p, q = recorded.answers.counts
+    ineq, eq = resolve_recorded_tolerances(recorded.inputs, recorded.answers)
+    for number in sorted(recorded.answers.entries):
+        e = recorded.answers.entries[number]
+        a = e.answer
+        if (a.g.size, a.h.size) != (p, q):
+            a = a._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))
         yield {
-            "number": e.number, "batch": e.batch, "attempt": e.attempt,
-            "fault": "" if e.good else e.fault.name.lower(),
-            "feasible": e.is_feasible(*allowed),
-        }, e  # fmt: skip
+            "number": number, "attempt": e.attempt, "fault": "" if e.good else a.fault.name.lower(),
+            "feasible": e.good and bool((a.g <= ineq).all() and (np.abs(a.h) <= eq).all()),
+            "seconds": recorded.seconds.get(number, float("nan")),
+        }, e._replace(answer=a)  # fmt: skip
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -15,7 +15,7 @@ from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
-from meco.run.folder.reader import fingerprint_folder, read_run_json
+from meco.run.folder import fingerprint_folder, read_run, refuse_old
 from meco.run.progress import FORMS, Progress
 from meco.run.request import options_from_inputs, tolerances_from_inputs, variables_from_inputs
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
     parser.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
     parser.add_argument("--stop", choices=("feasible", "converged"))
-    parser.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
+    parser.add_argument("--fsync", action="store_true", help="wait for the disk after each answer")
     parser.add_argument("--plot", help="write a picture of the convergence")
     parser.add_argument("--report", help="write a page of the run")
     parser.add_argument("--title", default="", help="of the page")
@@ -46,27 +46,29 @@ METHOD_OPTIONS = {"policy", "pop_size", "batch"}  # of the method, that a run of
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on with the run of a folder as run.json describes it, and show its result; workers and limits may be others.
+    """Go on with the run of a folder as its log describes it, and show its result; workers and limits may be others.
 
     Changes to the folder that the run began in. A folder without a run of the command line is an error; one from
     elsewhere is run after a question alone.
     """
-    from meco.api import minimize
+    from meco import minimize
 
     check_paths(args)
     folder = Path(args.run).absolute()
-    run_json = read_run_json(folder)
-    if run_json is None:
-        raise InvalidInput(f"{folder} is not the folder of a run: it has no run.json")
-    source, inputs = run_json.get("source"), run_json["inputs"]
+    refuse_old(folder)
+    found = read_run(folder)
+    if found is None:
+        raise InvalidInput(f"{folder} is not the folder of a run: it has no events.jsonl")
+    begin = found[0]
+    source, inputs = begin.get("source"), begin["inputs"]
     if source is None:
         raise InvalidInput(
             f"the run in {folder} was started from Python; continue it there with "
             "minimize(..., checkpoint=Checkpoint(folder, resume=True))"
         )
     if not set(inputs["options"]) <= METHOD_OPTIONS:
-        raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
-    _confirm_foreign_run(folder, run_json, assume_yes=args.yes)
+        raise DamagedFile(f"{folder / 'events.jsonl'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
+    _confirm_foreign_run(folder, begin, assume_yes=args.yes)
     try:
         os.chdir(source["folder"])  # relative paths mean what they meant
     except OSError as error:
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
                 budget=inputs["budget"] if args.budget is None else args.budget,
                 method=Method(inputs["method"], **method),
                 x0=inputs["x0"],
-                evaluated=source.get("evaluated"),
+                evaluated=inputs["evaluated"],
                 seed=inputs["seed"],
                 tolerances=tolerances_from_inputs(inputs),
                 workers=make_workers(options, batch, asynchronous=bool(inputs.get("asynchronous"))),
@@ -101,17 +103,17 @@ def run(args: argparse.Namespace) -> int:
         fun.close()
 
 
-def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], *, assume_yes: bool) -> None:
+def _confirm_foreign_run(folder: Path, begin: dict[str, Any], *, assume_yes: bool) -> None:
     """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own.
 
     InvalidInput where the answer is no, or nobody can be asked.
     """
-    source, method = run_json["source"], run_json["inputs"]["method"]
+    source, method = begin["source"], begin["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
     runs["benchmark"] = source.get("target") if names_a_file(str(source.get("target"))) else None
     cheap = source.get("cheap")
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None, cheap) if what]
-    if assume_yes or not named or run_json.get("place") == fingerprint_folder(folder):
+    if assume_yes or not named or begin.get("place") == fingerprint_folder(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
     if not sys.stdin.isatty():

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.answer.confirm import confirm
 from meco.batch_solve import solve
 from meco.commands.console import (
     check_paths,
@@ -42,7 +43,6 @@ from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result, describe_doubt, is_feasible_in_mean
-from meco.run.confirm import confirm
 from meco.run.progress import FORMS, Progress
 from meco.variables import Variables
 
@@ -99,7 +99,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     until.add_argument("--stop", choices=("feasible", "converged"))
     keep = parser.add_argument_group("what to keep and show")
     keep.add_argument("--checkpoint", help="folder that keeps every evaluation; `meco resume` goes on from it")
-    keep.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
+    keep.add_argument("--fsync", action="store_true", help="wait for the disk after each answer")
     keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
     keep.add_argument("--report", help="write a page of the run, of a single one")
@@ -171,9 +171,9 @@ def _solve_function(args: argparse.Namespace) -> int:
 def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
     """One run by minimize(), with the options of the command, and its result shown; the exit code.
 
-    `fun.source` is completed, and becomes the source in run.json; fun is closed at the end.
+    `fun.source` is completed, and becomes the source in the log; fun is closed at the end.
     """
-    from meco.api import minimize
+    from meco import minimize
 
     variables = _read_variables(args, fun, problem)
     options = call_options(args) if problem is None else {"vectorized": True, "workers": None, "timeout": None}
@@ -249,7 +249,7 @@ def make_stop(args: argparse.Namespace) -> Stop:
 
 
 def call_options(args: argparse.Namespace) -> dict[str, Any]:
-    """How the function is called; run.json keeps it, and `meco resume` calls the function the same way."""
+    """How the function is called; the log keeps it, and `meco resume` calls the function the same way."""
     return {"vectorized": args.vectorized, "workers": args.workers, "timeout": args.eval_timeout}
 
 

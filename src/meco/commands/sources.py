@@ -14,7 +14,7 @@ from meco.errors import DamagedFile, InvalidInput, UnknownName
 from meco.files.modules import file_digest, load_file, names_a_file
 from meco.files.schema import Maybe, check_form
 from meco.problems.suite import get_problem
-from meco.run.calling.command import Command
+from meco.run.command import Command
 from meco.variables import Variables
 
 
@@ -22,7 +22,7 @@ class FileFunction:
     """A function of a Python file, as in "problem.py:fun", or a meco.Problem in it."""
 
     def __init__(self, path: str, name: str) -> None:
-        """Execute the file; `source` is what run.json keeps and open_source() reads.
+        """Execute the file; `source` is what the log keeps and open_source() reads.
 
         InvalidInput or UnknownName where the file or the function is missing.
         """
@@ -150,7 +150,7 @@ def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark |
     }
     if source["kind"] not in forms:
         raise DamagedFile(f"{run}: a run is of {', '.join(forms)}; got {source['kind']!r:.60}")
-    check_form(source, forms[source["kind"]], f"{run / 'run.json'}: source")
+    check_form(source, forms[source["kind"]], f"{run / 'events.jsonl'}: source")
     if source["kind"] == "file":
         return FileFunction(source["path"], source["function"])
     if source["kind"] == "command":

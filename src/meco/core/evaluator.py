@@ -110,6 +110,13 @@ class Evaluator:
             ev = concat_evaluations([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
         return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
+    def list_calls(self, unit: np.ndarray, wanted: np.ndarray | None) -> np.ndarray:
+        """Places [m] of the candidates [1, n, D] that evaluate() would call now, of one run."""
+        places = np.arange(unit.shape[1]) if self.known is None else self.known.unknown(unit)
+        if wanted is not None:
+            places = places[wanted[0, places]]
+        return places[: max(0, self.left)]
+
     def evaluate_uncounted(self, unit: Array) -> Evaluation:
         """Values of points [B, n, D], neither counted nor remembered: for differences that stand in for derivatives."""
         return self._make_evaluation(self.source.values(self.box.to_box(unit)))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput, warn_user
-from meco.run.calling.answers import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
-from meco.run.calling.call import label_names
+from meco.run.answer import GAVE_TOO_MANY, WrongForm, as_vector, check_constraint
+from meco.run.call import label_names
 from meco.variables import Variables
 
 ROUNDING = 1e-12  # share of a row's terms by which its sum may be off

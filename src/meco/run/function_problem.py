@@ -14,10 +14,10 @@ from meco.core.log_scale import LogScale
 from meco.core.problem import Problem, check_bounds, check_integrality
 from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.calling.answers import Answer, Fault
-from meco.run.calling.call import Call
-from meco.run.cheap_constraints import read_cheap
-from meco.run.function_source import find_categories
+from meco.run.answer import Answer, Fault
+from meco.run.call import Call
+from meco.run.cheap import read_cheap
+from meco.space import find_categories
 from meco.variables import Variables
 
 FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for

@@ -11,7 +11,7 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.result import Result
-from meco.run.log.evaluation_log import PriorEvaluations
+from meco.run.layout import PriorEvaluations
 from meco.variables import Variables
 
 KEEP_THOSE_INSIDE = (
@@ -107,14 +107,14 @@ def read_prior_evaluations(evaluated: Any, variables: Variables) -> PriorEvaluat
 def _split_prior_evaluations(evaluated: Any, variables: Variables) -> list[Any]:
     """x, f, g and h of evaluated points in any form, unread, None where there is none."""
     if isinstance(evaluated, (str, os.PathLike)):
-        from meco.run.folder.reader import load_run
+        from meco.run.recorded import read_recorded
 
-        facts, log, _ = load_run(evaluated)
-        good = [entry.number for entry in log.entries.values() if entry.good]
+        recorded = read_recorded(evaluated)
+        good = [entry for entry in recorded.answers.entries.values() if entry.good]
         if not good:
             raise InvalidInput(f"the run in {evaluated} holds no successful evaluation")
-        _check_same_names(f"the run in {evaluated}", tuple(facts["inputs"]["variable_names"]), variables)
-        return [[log.entries[n].x for n in good], *log.values(good)]
+        _check_same_names(f"the run in {evaluated}", tuple(recorded.inputs["variable_names"]), variables)
+        return [[entry.x for entry in good], *recorded.answers.values([entry.answer for entry in good])]
     if isinstance(evaluated, Result):
         if evaluated.run.variables is not None:
             _check_same_names("the result in evaluated", evaluated.run.variables.names, variables)

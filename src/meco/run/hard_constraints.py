@@ -12,7 +12,7 @@ from meco.core.known_limits import KnownLimits
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
 from meco.run.constraints import LimitedValues, Row, is_value_of, linear_rows
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.layout import Answers
 from meco.run.tolerances import UnknownConstraint
 
 if TYPE_CHECKING:
@@ -71,15 +71,15 @@ def keeping_needs_models(request: Request) -> bool:
     return request.keep_feasible is True or not known or not set(named) <= set(rows)
 
 
-def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, width: np.ndarray) -> KnownLimits:
-    """The rows in the unit cube, which spans width [D] from corner [D] of the box; the log tells their places."""
+def make_known_limits(request: Request, answers: Answers, corner: np.ndarray, width: np.ndarray) -> KnownLimits:
+    """The rows in the unit cube, which spans width [D] from corner [D] of the box; the answers tell their places."""
     slope = np.array([row.slope for row in request.linear_rows]).reshape(-1, corner.size)
     offset = np.array([row.offset for row in request.linear_rows])
     names = [row.name for row in request.linear_rows]
 
     def places() -> np.ndarray:
         """Where the values of the rows stand among all constraints; -1 where no answer has named them."""
-        found = _answered_names(log)
+        found = _answered_names(answers)
         return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
 
     return KnownLimits(
@@ -88,14 +88,14 @@ def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, 
         equal=np.array([row.equal for row in request.linear_rows], dtype=bool),
         hard=np.array([row.hard for row in request.linear_rows], dtype=bool),
         places=places,
-        hard_constraints=lambda: _hard_constraint_mask(request, log),
+        hard_constraints=lambda: _hard_constraint_mask(request, answers),
         needs_models=keeping_needs_models(request),
     )
 
 
-def exact_equalities(request: Request, log: EvaluationLog, eq_tol: Any) -> np.ndarray:
+def exact_equalities(request: Request, answers: Answers, eq_tol: Any) -> np.ndarray:
     """Tolerances of the equalities [q], with rounding in place of those of linear rows, which are known exactly."""
-    limits, names = np.broadcast_to(eq_tol, (log.counts[1],)).copy(), _answered_names(log)[log.counts[0] :]
+    limits, names = np.broadcast_to(eq_tol, (answers.counts[1],)).copy(), _answered_names(answers)[answers.counts[0] :]
     ends = np.abs([request.variables.lower, request.variables.upper])
     size = np.max(np.where(np.isfinite(ends), ends, 1.0), axis=0)
     for row in request.linear_rows:
@@ -105,17 +105,17 @@ def exact_equalities(request: Request, log: EvaluationLog, eq_tol: Any) -> np.nd
     return limits
 
 
-def _answered_names(log: EvaluationLog) -> list[str]:
+def _answered_names(answers: Answers) -> list[str]:
     """The names [C] that came with the answers, "" where none did."""
-    agreed, (p, q) = log.constraints, log.counts
+    agreed, (p, q) = answers.layout, answers.counts
     if agreed is None:
         return [""] * (p + q)
     return [*(agreed.g_names or ("",) * p), *(agreed.h_names or ("",) * q)]
 
 
-def _hard_constraint_mask(request: Request, log: EvaluationLog) -> np.ndarray:
+def _hard_constraint_mask(request: Request, answers: Answers) -> np.ndarray:
     """Which constraints [C] must be kept at every evaluation; UnknownConstraint for a name that is none."""
-    shown, told, p = log.constraint_names(request.constraint_names), _answered_names(log), log.counts[0]
+    shown, told, p = answers.constraint_names(request.constraint_names), _answered_names(answers), answers.counts[0]
     named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     for name in named:
         if name not in shown and name not in told:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meco.core.box import candidate_keys
-from meco.run.log.evaluation_log import PriorEvaluations
+from meco.run.layout import PriorEvaluations
 
 
 class KnownPoints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from meco.methods import METHODS, methods_that_offer
 from meco.options import EQ_TOL, Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
 from meco.run.given_points import read_prior_evaluations, read_start
-from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
+from meco.run.layout import Answers, PriorEvaluations
 from meco.run.scipy_compat import read_seed, resolve_method, spread_scalar_bounds
 from meco.run.tolerances import (
     check_constraint_names,
@@ -32,7 +31,7 @@ from meco.run.tolerances import (
 from meco.variables import Variable, Variables
 
 if TYPE_CHECKING:
-    from meco.run.cheap_constraints import Cheap
+    from meco.run.cheap import Cheap
     from meco.run.constraints import LimitedValues, Row
 
 MOST_BUDGET = 10**15
@@ -46,7 +45,7 @@ OBJECT_KEY = "object"  # the key that marks an option which was an object
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a run is asked to do; everything here is checked, and written to run.json."""
+    """What a run is asked to do; everything here is checked, and logged when the run begins."""
 
     variables: Variables
     budget: int
@@ -108,8 +107,8 @@ class Request:
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
-    def resolve_tolerances(self, log: EvaluationLog, *, strict: bool = False) -> tuple[Any, Any]:
-        """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows.
+    def resolve_tolerances(self, answers: Answers, *, strict: bool = False) -> tuple[Any, Any]:
+        """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the answers tell.
 
         With strict, defaults of equalities that are not fixed yet are 0. InvalidInput where they do not fit.
         """
@@ -117,21 +116,24 @@ class Request:
         numbers = isinstance(ineq, (int, float))  # then no name matters, of however many
         if numbers and isinstance(eq, (int, float)):
             return ineq, eq
-        default = self._default_equality_tolerances(log, strict=strict)
+        if numbers and eq is None and not answers.counts[1]:
+            return ineq, EQ_TOL
+        default = self._default_equality_tolerances(answers, strict=strict)
         if numbers and eq is None:
             return ineq, EQ_TOL if (default == EQ_TOL).all() else default
-        return resolve_tolerances_by_name(ineq, eq, log.constraint_names(self.constraint_names), log.counts[0], default)
+        names = answers.constraint_names(self.constraint_names)
+        return resolve_tolerances_by_name(ineq, eq, names, answers.counts[0], default)
 
-    def _default_equality_tolerances(self, log: EvaluationLog, *, strict: bool) -> np.ndarray:
+    def _default_equality_tolerances(self, answers: Answers, *, strict: bool) -> np.ndarray:
         """Tolerances [q] of equalities without one of their own; cheap ones have that of the points called."""
-        found = log.default_equality_tolerances()
-        if strict and log.equalities.fixed is None:
+        found = answers.default_equality_tolerances()
+        if strict and answers.equalities.fixed is None:
             found = np.zeros_like(found)
         if self.cheap is not None and (count := self.cheap.values.n_eq) and found.size >= count:
             found = np.concatenate([found[: found.size - count], self.cheap.equality_slack])
         return found
 
-    def resolve_noise(self, log: EvaluationLog) -> np.ndarray | None:
+    def resolve_noise(self, answers: Answers) -> np.ndarray | None:
         """Standard deviations of one call of f and of each constraint [1 + C], or None where nothing is known of them.
 
         Errors that answers told, pooled over all of them, come before numbers that the user gave. noise=False: None,
@@ -139,22 +141,23 @@ class Request:
         """
         if self.noise is False:
             return None
-        told = log.pooled_errors()
-        return self._resolve_given_noise(log) if told is None else told
+        told = answers.pooled_errors()
+        return self._resolve_given_noise(answers) if told is None else told
 
-    def _resolve_given_noise(self, log: EvaluationLog) -> np.ndarray | None:
+    def _resolve_given_noise(self, answers: Answers) -> np.ndarray | None:
         """Standard deviations [1 + C] as the user gave them; None where there are none, or no constraints known yet."""
-        if self.noise is None or isinstance(self.noise, bool) or log.constraints is None:
+        if self.noise is None or isinstance(self.noise, bool) or answers.layout is None:
             return None
-        shown, own = log.constraint_names(self.constraint_names), (*log.constraints.g_names, *log.constraints.h_names)
+        shown = answers.constraint_names(self.constraint_names)
+        own = (*answers.layout.g_names, *answers.layout.h_names)
         exact = {row.name for row in self.linear_rows}  # linear and cheap constraints have no noise
         exact |= set() if self.cheap is None else set(self.cheap.values.names)
         return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
-    def check_names(self, log: EvaluationLog) -> None:
-        """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
-        self.resolve_tolerances(log)
-        self._resolve_given_noise(log)
+    def check_names(self, answers: Answers) -> None:
+        """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints of the answers."""
+        self.resolve_tolerances(answers)
+        self._resolve_given_noise(answers)
 
     @property
     def strictest_tolerances(self) -> tuple[float, float]:
@@ -162,8 +165,8 @@ class Request:
         return strictest_tolerance(self.tolerances.ineq, "ineq"), strictest_tolerance(self.tolerances.eq, "eq")
 
     def describe_inputs(self) -> dict[str, Any]:
-        """The same in JSON, to the last bit: the inputs in run.json, by which a resumed run is recognised."""
-        known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
+        """The same in JSON, to the last bit: the inputs in the log, by which a resumed run is recognised."""
+        known = None if self.known is None else {key: part.tolist() for key, part in self.known._asdict().items()}
         kept = list(self.keep_feasible) if isinstance(self.keep_feasible, tuple) else self.keep_feasible
         x0 = self.x0 if self.cheap is None else self.cheap.x0
         cheap = {} if self.cheap is None else {"cheap": self.cheap.values.describe()}
@@ -190,7 +193,7 @@ class Request:
 
 
 def _describe_variable(v: Variable) -> dict[str, Any]:
-    """A variable as run.json has it, with its categories where it has some."""
+    """A variable as the log has it, with its categories where it has some."""
     found = {
         "low": _finite_or_none(v.low),
         "high": _finite_or_none(v.high),
@@ -207,7 +210,7 @@ def _finite_or_none(end: float) -> float | None:
 
 
 def variables_from_inputs(inputs: Mapping[str, Any]) -> Variables:
-    """The variables of a run, as describe_inputs() wrote them to run.json."""
+    """The variables of a run, as describe_inputs() wrote them."""
     return Variables(tuple(Variable(**each) for each in inputs["variables"]), tuple(inputs["variable_names"]))
 
 
@@ -333,11 +336,6 @@ def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
         f"{points} evaluations are few for {dim} variables: {method} needs {record.least_budget(dim)} or more, since "
         "its models come from the first points; give a larger budget, or fewer variables",
     )
-
-
-def _digest_points(known: PriorEvaluations) -> str:
-    """A digest of known points: run folders are matched by it."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in known)).hexdigest()
 
 
 def _describe_option(value: Any) -> Any:

@@ -1,85 +1,59 @@
-"""From a request to a search: the evaluator that knows what is known, the engine, and the loop that joins them."""
+"""What a run needs of a method: points one at a time, answers in any order."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
-from meco.core.box import Box
-from meco.core.capabilities import LinearRows, find_capability
-from meco.core.engine import Task
-from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
-from meco.core.metrics import feasibility_first
-from meco.core.rule import order
-from meco.core.streams import Streams
-from meco.methods import build_engine
-from meco.run.function_source import AnsweredConstraints, FunctionSource, PointCaller, make_box
-from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
-from meco.run.request import Request
+from meco.run.answer import Answer
 
 
-def make_search(
-    request: Request, log: EvaluationLog, call: PointCaller, further_known: PriorEvaluations | None = None
-) -> Loop:
-    """The engine, evaluator and loop of a request; the same request gives the same search.
+@dataclass(frozen=True)
+class Facts:
+    """What a search knows of itself, for stop conditions, results and readers of a run's folder."""
 
-    Its starting points are x0, then known points from best to worst; further_known are known like those of the request.
+    converged: bool = False  # at a feasible point, with nothing left to do there
+    iterations: int = 0
+    trace: Mapping[str, np.ndarray] = field(default_factory=dict)  # [iterations, ...] by name: "radius", "restarts", ..
+    remarks: Sequence[str] = ()  # sentences for the notes of the result
+    score: float = float("nan")  # least f + total violation of all evaluated points
+    policy: Mapping[str, Any] = field(default_factory=dict)  # of a search that a policy controls
+
+
+class Search(Protocol):
+    """A method, as a run uses it. Points are those that the user's function gets: in its box, whole where integer.
+
+    A search is a deterministic function of its inputs, its seed and the order of these calls. It never reads a clock.
+    Numbers count the asks that gave a point, from 0; a repeated call of a failed point keeps the number of its ask.
+    The constraints of an answer come in one order, with nan for what the function left out: see meco.run.layout.
     """
-    box, known, constraints = _make_search_box(request), KnownPoints(), AnsweredConstraints(request, log)
-    starting_points = [] if request.x0 is None else list(box.pin(request.x0))
-    for points in (k for k in (request.known, further_known) if k is not None):
-        unit, ev = box.pin(points.x), points.to_evaluation(*request.resolve_tolerances(log))
-        known.add(unit, points)
-        starting_points += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
-    distinct = list({row.tobytes(): row for row in starting_points}.values())
-    ineq_tol, eq_tol = request.strictest_tolerances
-    task = Task(
-        request.dim,
-        request.budget,
-        Streams([request.seed]),
-        box.lower,
-        box.upper,
-        constraints.counts,
-        x0=np.array(distinct) if distinct else None,
-        ineq_tol=ineq_tol,
-        eq_tol=eq_tol,
-        integer=box.integer,
-        lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
-        tolerances=constraints.tolerances,
-        range=box.range,
-        categories=box.categories,
-        noisy=request.noise is not False if request.noise is not None else None,
-        noise=constraints.noise,
-    )
-    engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
-    rows = find_capability(engine, LinearRows)
-    source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
-    evaluator = Evaluator(source, task.budget, known)
-    for points in (k for k in (request.known, further_known) if k is not None and len(k.f)):
-        evaluator.history.update_best(points.x[None], points.to_evaluation(*constraints.tolerances()))
-    return Loop(engine, evaluator)
 
+    def ask(self) -> np.ndarray | None:
+        """The next point [D], which is then pending; None if an answer is needed first, or the method has ended."""
+        ...
 
-def _make_search_box(request: Request) -> Box:
-    """The box of a search; where there are cheap constraints, one that no call leaves."""
-    if request.cheap is None:
-        return make_box(request)
-    from meco.run.cheap_constraints import add_cheap_repair
+    def note(self, number: int, x: np.ndarray) -> None:
+        """The pending point of this number is x [D].
 
-    return add_cheap_repair(make_box(request), request.cheap.inside)
+        It follows every ask. x differs from the proposal only where a log of another machine is replayed.
+        """
+        ...
 
+    def tell(self, number: int, x: np.ndarray, answer: Answer) -> None:
+        """Learn from the answer to the pending point x [D] of this number; not answer.good: the call failed."""
+        ...
 
-def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box) -> Task:
-    """The task with what is known of its constraints beforehand; itself where nothing is."""
-    if request.cheap is not None:
-        from meco.run.cheap_constraints import make_cheap_limits
+    def know(self, x: np.ndarray, answer: Answer) -> None:
+        """Learn from a point x [D] that another search evaluated; it may come before the first ask."""
+        ...
 
-        task = replace(task, cheap=make_cheap_limits(request, log))
-    if not (request.linear_rows or request.keep_feasible or any(each.hard for each in request.separate)):
-        return task
-    from meco.run.hard_constraints import make_known_limits
+    def set_budget(self, budget: int) -> None:
+        """Go on with another number of calls in all."""
+        ...
 
-    return replace(task, limits=make_known_limits(request, log, box.origin, box.lengths))
+    def facts(self) -> Facts:
+        """What is known of the search now."""
+        ...

@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.layout import Answers
 
 DEFAULT_TOLERANCES = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
@@ -56,11 +56,11 @@ def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str, defaul
     return np.array([tolerance.get(name, own) for name, own in zip(names, default.tolist())])
 
 
-def resolve_recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
-    """The tolerances of a run folder's inputs, for the constraints that its log holds."""
+def resolve_recorded_tolerances(inputs: Mapping[str, Any], answers: Answers) -> tuple[Any, Any]:
+    """The tolerances of a run folder's inputs, for the constraints that the answers tell."""
     given = inputs["tolerances"]
-    names, default = log.constraint_names(given["names"]), log.default_equality_tolerances()
-    return resolve_tolerances_by_name(given["ineq"], given["eq"], names, log.counts[0], default)
+    names, default = answers.constraint_names(given["names"]), answers.default_equality_tolerances()
+    return resolve_tolerances_by_name(given["ineq"], given["eq"], names, answers.counts[0], default)
 
 
 def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:

@@ -55,7 +55,7 @@ from meco.tr.proposal_counts import add_points, failed_share, has_feasible
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, PointSource, Region, shape_region
 from meco.tr.step import Step, Subproblem, merit, relaxed_step
-from meco.tr.tr_state import TrState
+from meco.tr.tr_state import TrState, find_capacity
 
 CONTROLS_IN_ORDER = itemgetter(*ControlValues._fields)
 
@@ -119,6 +119,13 @@ class TrustRegion(Engine):
     def archive(self) -> PointArchive:
         """The evaluated points."""
         return self.state.archive
+
+    def make_room(self, budget: int) -> None:
+        """Make room for the points of a larger budget."""
+        if self._state is not None and self._state.working is None:
+            archive = self._state.archive
+            archive.capacity = max(archive.capacity, find_capacity(budget, archive.count, self.batch))
+            archive.reserve(archive.capacity - archive.count)
 
     def capabilities(self) -> tuple[Any, ...]:
         """Everything that a method of models can do."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from meco.run.calling.answers import Fault, read_answer, read_rows
+from meco.run.answer import Fault, read_answer, read_rows
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_broken_executor_ends_the_run_with_what_was_found():
 
 def test_spawned_workers_give_the_same_run(monkeypatch):
     """Where processes are not forked, the function is packed and sent."""
-    import meco.run.calling.worker_processes as processes
+    import meco.run.workers as processes
 
     monkeypatch.setattr(processes, "start_method", lambda: "spawn")
     serial = meco.minimize(fun, BOX, seed=3, **OPTIONS)

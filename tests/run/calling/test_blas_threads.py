@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from interruption import broken_off
-from meco import Checkpoint
-from meco.errors import InvalidInput
-from meco.run.calling import blas_threads
-from meco.run.calling.answers import Fault
-from meco.run.calling.blas_threads import count_blas_threads, count_search_threads, find_thread_functions
-from meco.run.folder import run_folder as runfolder
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry, EvaluationLog
-from meco.run.log.recorded_answers import RecordedAnswers
+from meco.run import blas as blas_threads
+from meco.run.blas import count_blas_threads, find_thread_functions
+from meco.run.recorded import read_recorded
 
 BEGUN = """
     import sys
@@ -46,10 +37,8 @@ def run(folder, calls, threads):
     return subprocess.run(command, env=given, capture_output=True, text=True, timeout=300)
 
 
-def test_the_number_of_threads_is_known_and_recorded(tmp_path):
+def test_the_number_of_threads_is_known():
     assert count_blas_threads() is None or count_blas_threads() >= 1
-    meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=20, checkpoint=tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["threads"] == count_search_threads()
 
 
 def test_a_run_resumed_with_other_threads_is_the_same_to_the_last_bit(tmp_path):
@@ -63,7 +52,7 @@ def test_a_run_resumed_with_other_threads_is_the_same_to_the_last_bit(tmp_path):
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout.startswith("90 ")
     assert "threads of linear algebra" not in resumed.stdout + resumed.stderr
-    known = [load_run(tmp_path / folder)[1].entries for folder in ("resumed", "whole")]
+    known = [read_recorded(tmp_path / folder).answers.entries for folder in ("resumed", "whole")]
     assert_array_equal(*([entries[n].x for n in range(90)] for entries in known))
 
 
@@ -159,38 +148,3 @@ def test_an_error_leaves_the_number_as_it_was(library):
     with pytest.raises(RuntimeError), blas_threads.one_thread(), blas_threads.threads_of_caller():
         raise RuntimeError
     assert library.threads == 4
-
-
-def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, monkeypatch):
-    options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
-    for threads in (3, 3, None):
-        monkeypatch.setattr(runfolder, "count_search_threads", lambda threads=threads: threads)
-        assert "threads" not in meco.minimize(np.sum, [(-1, 1)] * 2, **options).message
-    assert not recwarn.list
-    monkeypatch.setattr(runfolder, "count_search_threads", lambda: 1)
-    with pytest.warns(UserWarning, match=r"begun with 3 threads of linear algebra and goes on with 1: .*=3 keeps them"):
-        meco.minimize(np.sum, [(-1, 1)] * 2, **options)
-
-
-@pytest.mark.filterwarnings("ignore:the run was begun")
-def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monkeypatch):
-    options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
-    numbers = iter([3, 3, 1, 3])  # a new run asks when it is written, too
-    monkeypatch.setattr(runfolder, "count_search_threads", lambda: next(numbers))
-    for said in ("was interrupted", "goes on with 1"):
-        assert said in meco.minimize(broken_off(np.sum, 10), [(-1, 1)] * 2, **options).message
-    with pytest.warns(UserWarning, match="begun with 3 threads of linear algebra and went on with 1: .*last bits$"):
-        result = meco.minimize(np.sum, [(-1, 1)] * 2, **options)
-    assert (result.nfev, "went on with 1" in result.message) == (30, True)
-
-
-def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed():
-    entry = Entry(0, 0, 0, Fault.NONE, np.array([0.5, 2.0]), 1.0)
-    for near, moved, taken in ((None, 1e-15, False), (1e-6, 1e-9, True), (1e-6, 1e-3, False)):
-        log = EvaluationLog(9, unreplayed=RecordedAnswers([entry], None if near is None else np.full(2, near)))
-        log.declare_constraints(0, 0)
-        if taken:
-            assert log.replay_answer(0, entry.x + moved)
-        else:
-            with pytest.raises(InvalidInput, match="number of its threads"):
-                log.replay_answer(0, entry.x + moved)

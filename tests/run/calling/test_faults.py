@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco import Method, Workers
-from meco.run.calling.answers import EvaluationFailed
+from meco.run.answer import EvaluationFailed
 
 METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO")
 
@@ -152,9 +152,9 @@ def test_failures_are_counted_by_kind_and_named_when_frequent():
     def fun(x):
         if x[0] > 1:
             raise ValueError("negative volume")
-        return (float(x @ x), [0.0]) if x[1] < 2 else (float(x @ x), [0.0, 0.0])
+        return (float(x @ x), [0.0, 0.0]) if x[1] < 2 else (float(x @ x), [0.0])
 
-    with pytest.warns(UserWarning, match="2 inequalities and 0 equalities instead of 1 and 0") as caught:
+    with pytest.warns(UserWarning, match="1 inequalities and 0 equalities instead of 2 and 0") as caught:
         result = meco.minimize(
             fun, [(-3, 4)] * 3, x0=[0, 0, 0], method=Method("SHADE-FR", pop_size=20), budget=60, seed=1
         )
@@ -304,8 +304,8 @@ def test_a_timeout_also_ends_what_the_function_started(tmp_path, monkeypatch):
     import subprocess
 
     clock = SimpleNamespace(monotonic=lambda: 100.0 if any(tmp_path.iterdir()) else 0.0, sleep=time.sleep)
-    monkeypatch.setattr("meco.run.calling.worker_processes.time", clock)  # time is over when it has started something
-    monkeypatch.setattr("meco.run.calling.caller.time", clock)
+    monkeypatch.setattr("meco.run.workers.time", clock)  # time is over when it has started something
+    monkeypatch.setattr("meco.run.stop.time", clock)
 
     def fun(x):
         if x[0] > 0:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from meco.run.folder.changed_inputs import describe_change
+from meco.run.folder import describe_change
 from meco.run.request import make_request
 
 BOUNDS = {"width": (0.01, 0.5, "mm"), "teeth": {"low": 3, "high": 9, "integer": True}, "metal": ["steel", "brass"]}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
 
 import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from event_logs import what_happened
 from interruption import pass_for
 from meco import Checkpoint, Method, Workers
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
-from meco.run.folder import run_folder as runfolder
-from meco.run.folder.run_folder import RunFolder
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR", "SHADE-FR"]
@@ -29,19 +29,15 @@ def run(folder=None, method=DEFAULT, call=fun, **options):
     return meco.minimize(call, BOX, **({"method": sized, "budget": 40, "seed": 1, "checkpoint": folder} | options))
 
 
-def files(folder):
-    return {name: (folder / name).read_bytes() for name in ("evals.bin", "trace.jsonl") if (folder / name).exists()}
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The files of a method's run that nothing breaks off, made once."""
+    """What happens in a method's run that nothing breaks off, made once."""
 
     @cache
     def made(method):
         folder = tmp_path_factory.mktemp("whole") / "run"
         run(folder, method)
-        return files(folder)
+        return what_happened(folder)
 
     return made
 
@@ -61,12 +57,12 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.os.write", broken)
+        patch.setattr("meco.run.log.os.write", broken)
         cut = run(tmp_path / "cut", method)
     assert cut.run.stop_reason == "interrupt"
     resumed = run(Checkpoint(tmp_path / "cut", resume=True), method)
     assert resumed.run.notes == ()  # nothing was damaged
-    assert files(tmp_path / "cut") == whole(method)
+    assert what_happened(tmp_path / "cut") == whole(method)
 
 
 class Own(BaseException):
@@ -85,55 +81,63 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         calls.append(x)
         if len(calls) < 25:
             return fun(x)
-        patch.setattr("meco.run.log.log_file.os.write", full)
+        patch.setattr("meco.run.log.os.write", full)
         raise Own
 
     pass_for(fun, fails)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Own) as caught:
         run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
+    assert caught.value.result.run.stop_reason == "error"
     resumed = run(Checkpoint(tmp_path / "cut", resume=True), method, **options)
     assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)
 
 
-@pytest.mark.parametrize("method", ["TR", "MA-ES"])
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tmp_path, monkeypatch, whole, method, at):
-    write, states = runfolder.write_bytes, []
+@pytest.mark.parametrize("method", ["TR", "SHADE-FR"])
+@pytest.mark.parametrize("broken", ["write", "ftruncate", "fsync", "replace"])
+def test_one_operation_that_fails_leaves_a_folder_that_resumes(tmp_path, monkeypatch, whole, method, broken):
+    """Whichever of them it is: the error carries the result, and the resumed run has the same events."""
+    plain, k = getattr(os, broken), 0
+    while True:
+        calls = []
 
-    def killed(path, content):
-        write(path, content)
-        states.append(path)
-        if len(states) == at:
-            raise Own
+        def fails(*given, at=k, calls=calls, **named):
+            calls.append(given)
+            if len(calls) == at + 1:
+                raise OSError(5, "Input/output error")
+            return plain(*given, **named)
+
+        folder = tmp_path / f"{broken}{k}"
+        with monkeypatch.context() as patch:
+            patch.setattr(os, broken, fails)
+            with suppress(CannotWrite):
+                run(Checkpoint(folder, fsync=True), method, budget=12)
+        if len(calls) <= k:
+            break
+        run(Checkpoint(folder, resume=True), method, budget=12)
+        assert what_happened(folder) == what_happened_of(whole, method, tmp_path)
+        k += 1
+    assert k > 0 or broken == "ftruncate"
+
+
+def what_happened_of(whole, method, folder):
+    """What happens in a run of 12 calls that nothing breaks off."""
+    if not (folder / "plain").exists():
+        run(folder / "plain", method, budget=12)
+    return what_happened(folder / "plain")
+
+
+def test_the_answer_that_could_not_be_written_is_in_the_result(tmp_path, monkeypatch):
+    write = os.write
+
+    def full(descriptor, content):
+        if b'["tell",11,' in bytes(content):
+            raise OSError(28, "No space left on device")
+        return write(descriptor, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runfolder, "STATE_COST_FACTOR", 0)
-        patch.setattr(runfolder, "write_bytes", killed)
-        with pytest.raises(Own):
-            run(tmp_path / "cut", method)
-    run(Checkpoint(tmp_path / "cut", resume=True), method)
-    assert files(tmp_path / "cut") == whole(method)
-
-
-def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, monkeypatch):
-    """Rewriting fails on a full disk: the descriptor may be somebody else's by then."""
-    theirs = []
-
-    def full(*args, **options):
-        theirs.append(os.open(tmp_path / "theirs", os.O_CREAT | os.O_RDWR))
-        raise OSError(28, "No space left on device")
-
-    def finish(self, log, result):
-        self.log_order = self.log_order[::-1]
-        return ordered(self, log, result)
-
-    ordered = RunFolder.write_result
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "write_result", finish)
-        patch.setattr("meco.run.log.log_file.write_log", full)
+        patch.setattr("meco.run.log.os.write", full)
         with pytest.raises(CannotWrite) as caught:
-            run(tmp_path / "cut")
-    assert caught.value.result.nfev == 40
-    os.close(theirs[0])  # still open
-    assert run(Checkpoint(tmp_path / "cut", resume=True)).nfev == 40
+            run(tmp_path / "cut", "SHADE-FR")
+    assert caught.value.result.nfev == 12
+    assert run(Checkpoint(tmp_path / "cut", resume=True), "SHADE-FR").nfev == 40

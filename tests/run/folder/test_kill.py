@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from event_logs import what_happened
+from meco.run.log import FILE_NAME
+
 SCRIPT = """
 import sys, time
 import numpy as np
@@ -65,7 +68,7 @@ def kills(tmp_path, count, seed):
             wholes[method] = tmp_path / f"whole-{method}.npz"
             assert run_script(tmp_path, tmp_path / f"whole-{method}", 1, method, wholes[method], "0").wait() == 0
         folder, output = tmp_path / f"run{number}", tmp_path / f"run{number}.npz"
-        while killed(run_script(tmp_path, folder, workers, method, output), folder / "evals.bin", draw):
+        while killed(run_script(tmp_path, folder, workers, method, output), folder / FILE_NAME, draw):
             done += 1
             if draw.random() < 0.4 or done >= count:
                 assert run_script(tmp_path, folder, workers, method, output).wait() == 0
@@ -73,7 +76,7 @@ def kills(tmp_path, count, seed):
         with np.load(wholes[method]) as whole, np.load(output) as found:
             for key in whole.files:
                 assert_array_equal(whole[key], found[key])
-        assert (folder / "evals.bin").read_bytes() == (tmp_path / f"whole-{method}" / "evals.bin").read_bytes()
+        assert sorted(what_happened(folder), key=str) == sorted(what_happened(tmp_path / f"whole-{method}"), key=str)
 
 
 def wait_until(condition):

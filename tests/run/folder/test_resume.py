@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -11,18 +10,18 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from event_logs import what_happened
 from interruption import broken_off, pass_for
 from meco import Checkpoint, Method, Tolerances
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.calling.answers import Fault
-from meco.run.folder.reader import load_run
-from meco.run.log.evaluation_log import Entry
-from meco.run.log.log_file import HEADER, Encoder, read_log, write_log
+from meco.run.answer import Answer, Fault
+from meco.run.log import FILE_NAME, decode, decode_answer, encode, encode_answer, read_events
+from meco.run.recorded import read_recorded
 
 BOX = [(-5.0, 5.0)] * 3
 SIZE = 10  # of a generation
@@ -111,8 +110,8 @@ def test_known_points_and_starting_points_are_resumed_with_the_run(tmp_path, aft
     resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **more, **OPTIONS)
     same(resumed, whole)
     assert list(resumed.constraints) == ["reach", "height", "h1"]
-    _, log, damaged = load_run(tmp_path / "run")
-    assert (len(log), log.counts, damaged) == (120, (2, 1), 0)
+    answers = read_recorded(tmp_path / "run").answers
+    assert (len(answers), answers.counts) == (120, (2, 1))
 
 
 def test_a_run_interrupted_again_and_again_ends_the_same(tmp_path):
@@ -134,13 +133,13 @@ def test_a_finished_run_is_given_back_without_a_call(tmp_path):
     same(meco.minimize(never, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
 
 
-def test_the_finished_log_is_the_same_file_whoever_made_it(tmp_path):
+def test_what_happened_is_the_same_whoever_made_it(tmp_path):
     meco.minimize(fun, BOX, checkpoint=tmp_path / "a", **OPTIONS)
-    meco.minimize(fun, BOX, checkpoint=tmp_path / "b", workers=3, **OPTIONS)
     interrupted_run(tmp_path / "c", 44)
-    meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "c", resume=True), workers=2, **OPTIONS)
-    logs = [(tmp_path / name / "evals.bin").read_bytes() for name in "abc"]
-    assert logs[0] == logs[1] == logs[2]
+    meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "c", resume=True), **OPTIONS)
+    assert what_happened(tmp_path / "a") == what_happened(tmp_path / "c")
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "b", workers=3, **OPTIONS)
+    assert sorted(what_happened(tmp_path / "a"), key=str) == sorted(what_happened(tmp_path / "b"), key=str)
 
 
 def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
@@ -154,7 +153,6 @@ def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
 def test_a_folder_of_another_run_is_refused(tmp_path):
     interrupted_run(tmp_path / "run", 30)
     for change, named in (
-        ({"budget": 50}, "budget"),
         ({"seed": 5}, "seed"),
         ({"method": Method("SHADE", pop_size=SIZE)}, "method"),
         ({"method": Method("SHADE-FR", pop_size=11)}, "options"),
@@ -164,17 +162,32 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(InvalidInput, match=f"another problem or set-up: its {named}"):
             meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, **change})
+    with pytest.raises(InvalidInput, match="has a budget of 120; it can be raised, not lowered"):
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, "budget": 50})
     with pytest.raises(InvalidInput, match="its variables differ: x1 is -5 to 5, here it is -4 to 5; use the same"):
         meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
     with pytest.raises(InvalidInput, match="its fun"):
         meco.minimize(lambda x: x @ x, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
 
 
-def test_a_folder_of_another_version_goes_on(tmp_path, monkeypatch):
+def test_a_folder_of_another_version_goes_on(tmp_path, monkeypatch, whole):
     interrupted_run(tmp_path / "run", 30)
     monkeypatch.setattr(meco, "__version__", "99.0")
-    result = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
-    assert any("went on from its 30 evaluations" in note for note in result.run.notes)
+    same(meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
+
+
+def test_a_changed_source_is_noted_and_nothing_is_called_again(tmp_path):
+    interrupted_run(tmp_path / "run", 30)
+    calls = []
+
+    def changed(x):
+        calls.append(x)
+        return fun(x)
+
+    changed.__qualname__ = "fun"
+    result = meco.minimize(changed, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
+    assert len(calls) == 90
+    assert "the source of fun is not that of the recorded answers" in "".join(result.run.notes)
 
 
 def test_a_folder_in_use_is_not_overwritten(tmp_path):
@@ -187,91 +200,57 @@ def test_a_folder_in_use_is_not_overwritten(tmp_path):
         meco.minimize(fun, BOX, checkpoint=tmp_path / "other", **OPTIONS)
 
 
-def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
-    interrupted_run(tmp_path / "run", 60)
-    entries = read_log(tmp_path / "run" / "evals.bin").entries
-    moved = [e._replace(x=e.x + 0.5) if e.number == 33 else e for e in entries]
-    write_log(tmp_path / "run" / "evals.bin", moved)
-    with pytest.raises(InvalidInput, match=r"evaluation 33 .*evaluated="):
-        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
-
-
-def test_a_run_file_that_is_not_one_is_named(tmp_path):
-    (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(DamagedFile, match=r"run\.json"):
+def test_a_log_without_its_beginning_is_named(tmp_path):
+    (tmp_path / FILE_NAME).write_bytes(encode(["ask", 0, [1.0], None]))
+    with pytest.raises(DamagedFile, match="does not begin with the inputs of a run"):
         meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path, resume=True), **OPTIONS)
 
 
-@settings(max_examples=25, deadline=None)
+def test_a_folder_of_an_earlier_release_is_refused_with_advice(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="cannot be resumed: start a new run in another folder with evaluated="):
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path, resume=True), **OPTIONS)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.5, 0.99])
+def test_a_torn_last_line_costs_that_line_alone(tmp_path, whole, cut, kept):
+    shutil.copytree(cut, tmp_path / "run")
+    log = tmp_path / "run" / FILE_NAME
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]) + lines[-1][: int(kept * len(lines[-1]))])
+    same(meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
+
+
 @given(data=st.data())
-def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_factory, whole, cut, data):
+def test_a_damaged_line_is_named_by_its_number(tmp_path_factory, cut, data):
     folder = tmp_path_factory.mktemp("damage") / "run"
     shutil.copytree(cut, folder)
-    log = folder / "evals.bin"
-    content = bytearray(log.read_bytes())
-    encode = Encoder()
-    ends = np.cumsum([len(HEADER), *(len(encode(entry)) for entry in read_log(log).entries)])
-    assert (len(ends), ends[-1]) == (81, len(content))
-    if data.draw(st.booleans(), label="truncate"):
-        cut = data.draw(st.integers(ends[40], ends[80] - 1).filter(lambda n: n not in ends), label="bytes kept")
-        content = content[:cut]
-        lost = int(np.sum(ends > cut))
-    else:
-        places = data.draw(st.lists(st.integers(ends[40], ends[80] - 1), min_size=1, max_size=5, unique=True))
-        for place in places:
-            content[place] ^= 1 << data.draw(st.integers(0, 7))
-        lost = len({int(np.sum(ends <= place)) for place in places})
-    log.write_bytes(content)
-    calls = []
-
-    def counted(x):
-        calls.append(x)
-        return fun(x)
-
-    pass_for(fun, counted)
-    resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
-    same(resumed, whole)
-    assert len(calls) == 40 + lost
-    assert "was damaged" in resumed.message
-    assert f"{80 - lost} are intact" in resumed.message
+    log = folder / FILE_NAME
+    lines = log.read_bytes().splitlines(keepends=True)
+    at = data.draw(st.integers(0, len(lines) - 2), label="line")
+    line = bytearray(lines[at])
+    place = data.draw(st.integers(0, len(line) - 2), label="place")
+    line[place] ^= 1 << data.draw(st.integers(0, 6))
+    changed = bytes(line)
+    log.write_bytes(b"".join([*lines[:at], changed, *lines[at + 1 :]]))
+    before = log.read_bytes()
+    with pytest.raises(DamagedFile, match=rf"line {at + 1} is damaged"):
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
+    assert log.read_bytes() == before
 
 
-def test_a_damaged_header_is_repaired(tmp_path, whole, cut):
-    shutil.copytree(cut, tmp_path / "run")
-    log = tmp_path / "run" / "evals.bin"
-    content = bytearray(log.read_bytes())
-    content[13] ^= 8
-    log.write_bytes(content)
-    resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
-    same(resumed, whole)
-    assert "80 are intact" in resumed.message
-
-
-@given(st.integers(0, 2**63), st.integers(0, 2**31), st.integers(0, 6), st.lists(st.floats(), min_size=7, max_size=7))
-def test_a_record_is_read_back_to_the_last_bit(tmp_path_factory, number, batch, fault, values):
-    x, g, h = np.array(values[:3]), np.array(values[4:6]), np.array(values[6:])
-    entry = Entry(number, batch, 1, Fault(fault), x, values[3], g, h, ("a", "\ud800 b"), ("",))
-    path = tmp_path_factory.mktemp("log") / "evals.bin"
-    write_log(path, [entry, entry._replace(number=1 + number, g_names=("", ""))])
-    back, other = read_log(path).entries
-    assert (back.number, back.batch, back.attempt, back.fault) == (number, batch, 1, fault)
-    assert (back.g_names[0], back.h_names, other.g_names, other.h_names) == ("a", ("",), ("", ""), ("",))
-    assert np.array(values).tobytes() == np.array([*back.x, back.f, *back.g, *back.h]).tobytes()
-
-
-@given(st.data())
-def test_any_flipped_bit_of_a_record_is_noticed_and_harms_no_other(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("log") / "evals.bin"
-    entries = [Entry(n, 1, 0, Fault.NONE, np.ones(3), 2.0, np.zeros(n), np.zeros(1), ("",) * n) for n in range(3)]
-    write_log(path, entries)
-    content, encode = bytearray(path.read_bytes()), Encoder()
-    sizes = [len(encode(entry)) for entry in entries]
-    bit = data.draw(st.integers(8 * sizes[0], 8 * sum(sizes[:2]) - 1))
-    content[len(HEADER) + bit // 8] ^= 1 << bit % 8
-    path.write_bytes(content)
-    reading = read_log(path)
-    assert [e.number for e in reading.entries] == [0, 2]
-    assert reading.damaged >= 1
+@given(st.lists(st.floats(), min_size=6, max_size=6), st.sampled_from(list(Fault)), st.text())
+def test_an_answer_is_read_back_to_the_last_bit(values, fault, reason):
+    names = (("a", "\ud800 b"), ("",))
+    answer = Answer(values[0], np.array(values[1:3]), np.array(values[3:4]), *names, fault, reason, None, "there")
+    answer = answer._replace(se=np.abs(np.nan_to_num(values[2:6])))
+    line = encode(["tell", 0, 0.5, *encode_answer(answer)])
+    back = decode_answer(decode(line[:-1])[3:])
+    for one, other in zip(answer, back):
+        if isinstance(one, np.ndarray):
+            assert_array_equal(one, other)
+        else:
+            assert one == other or one != one
 
 
 def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_path):
@@ -287,18 +266,18 @@ def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_p
 
     late.__qualname__ = "late"
     meco.minimize(late, BOX, checkpoint=tmp_path / "run", on_error="penalize", **OPTIONS)
-    reading = read_log(tmp_path / "run" / "evals.bin")
-    assert {e.g_names for e in reading.entries} == {(), ("reach", "height")}
-    assert sorted(e.number for e in reading.entries) == list(range(39))
-    reasons = [json.loads(line) for line in (tmp_path / "run" / "failures.jsonl").read_text().splitlines()]
-    assert reasons[0] == {"number": 0, "fault": "raised", "reason": "RuntimeError: warming up"}
+    events = read_events(tmp_path / "run" / FILE_NAME)[0]
+    told = {event[1]: event for event in events if event[0] == "tell"}
+    assert sorted(told) == list(range(39))
+    assert told[0][3:5] == [int(Fault.RAISED), "RuntimeError: warming up"]
+    assert told[38][8] == [["reach", "height"], [""]]
 
 
-def test_wall_times_lie_beside_the_log(tmp_path):
+def test_seconds_are_logged_with_the_answers(tmp_path):
     meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
-    times = np.frombuffer((tmp_path / "run" / "times.bin").read_bytes(), dtype="<u8,<f8,<f8")
-    assert_array_equal(np.sort(times["f0"]), np.arange(120))
-    assert (times["f2"] >= 0).all()
+    seconds = read_recorded(tmp_path / "run").seconds
+    assert sorted(seconds) == list(range(120))
+    assert all(value >= 0 for value in seconds.values())
 
 
 def test_a_stale_lock_never_blocks(tmp_path):

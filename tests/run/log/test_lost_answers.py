@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from meco import Stop
-from meco.run.calling.answers import Cause, EvaluationFailed, make_raised_answer
-from meco.run.calling.backends import ExecutorBackend
-from meco.run.calling.caller import CallJob, Stopping
+from meco.run.answer import Cause, EvaluationFailed, make_raised_answer
+from meco.run.stop import Stopping, StopRun
+from meco.run.workers import Futures
 from small_runs import posix, run
 
 
@@ -95,13 +95,28 @@ class Forgetful:
 
 
 def test_lost_futures_are_bounded_by_a_time(monkeypatch):
-    monkeypatch.setattr("meco.run.calling.backends.GRACE_SECONDS", 0.2)
-    backend = ExecutorBackend(
-        Forgetful(), lambda number, points: ([make_raised_answer(ValueError())] * len(points), 0.0), timeout=0.1
-    )
-    found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping(Stop())))
-    assert sorted(index for index, *_ in found) == list(range(6))
+    monkeypatch.setattr("meco.run.workers.GRACE_SECONDS", 0.2)
+    call = lambda number, points: ([make_raised_answer(ValueError())] * len(points), 0.0)  # noqa: E731
+    pool, found = Futures(Forgetful(), call, timeout=0.1), []
+    for number in range(6):
+        pool.submit(number, np.zeros((1, 2)))
+    while pool.futures:
+        found += pool.collect(Stopping(Stop()))
+    assert sorted(number for number, *_ in found) == list(range(6))
     assert sum("lost" in answers[0].reason for _, answers, _ in found) == 2
+
+
+def test_an_executor_that_answers_nothing_ends_the_run_and_fails_no_design(monkeypatch):
+    monkeypatch.setattr("meco.run.workers.GRACE_SECONDS", 0.2)
+
+    class Silent:
+        def submit(self, call, *args):
+            return Future()
+
+    pool = Futures(Silent(), lambda number, points: None, timeout=0.1)
+    pool.submit(0, np.zeros((1, 2)))
+    with pytest.raises(StopRun, match="gave no answer"):
+        pool.collect(Stopping(Stop()))
 
 
 def test_lost_futures_do_not_outlast_max_time():

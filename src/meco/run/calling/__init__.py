@@ -1,1 +1,0 @@
-"""Where the user's function is called, here or elsewhere, and how its answers are read."""

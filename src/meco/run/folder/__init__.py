@@ -1,1 +1,0 @@
-"""The folder of a run: what it keeps, and how an interrupted run goes on."""

@@ -1,1 +1,0 @@
-"""Every call of a run, in memory and on disk."""
