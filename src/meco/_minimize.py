@@ -129,6 +129,7 @@ def minimize(
             from meco.run.cheap import add_cheap_constraints
 
             request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
+        request.check_noise()
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:
             raise InvalidInput(

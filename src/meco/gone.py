@@ -73,8 +73,7 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
 MODULES = {  # below meco, with all that is inside
     "api": "from meco import minimize",
     "run.session": "meco.run.run.Run",
-    "run.calling.command": "from meco import Command",
-    "run.calling.answers": "meco.run.answer",
+    "run.calling": "from meco import Command; meco.run.answer reads answers",
     "run.function_fingerprint": "a note says that the source of fun has changed",
     "run.kkt": "meco.answer.multipliers",
     "run.limit_prices": "meco.answer.prices",

@@ -140,7 +140,7 @@ def test_standard_errors_that_do_not_fit_are_no_answer():
 
 
 def ask_and_tell(search, rng, until):
-    while not search.done and search.log.planned < until:
+    while not search.done and search.result.nfev < until:
         for x in search.ask():
             told = with_errors(x, rng)
             search.tell(x, told["f"], [told["g"]["reach"]], se=[0.05, 0.05])

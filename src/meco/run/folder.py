@@ -112,7 +112,7 @@ class RunFolder:
         path = resolve_folder(checkpoint.folder)
         with report_write_errors(path):
             if path.exists() and not path.is_dir():
-                raise InvalidInput(f"checkpoint must be a folder, and {path} is a file")
+                raise InvalidInput(f"checkpoint must be a folder, but {path} is a file")
             path.mkdir(parents=True, exist_ok=True)
             refuse_old(path)
             if not (path / FILE_NAME).exists() and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):

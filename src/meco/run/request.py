@@ -154,6 +154,12 @@ class Request:
         exact |= set() if self.cheap is None else set(self.cheap.values.names)
         return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
+    def check_noise(self) -> None:
+        """InvalidInput for a list of noise that does not fit the names given beforehand; exact constraints may lack."""
+        exact = self.linear_rows or self.cheap is not None
+        if isinstance(self.noise, list) and self.tolerances.names and not exact:
+            resolve_noise_by_name(self.noise, self.tolerances.names)
+
     def check_names(self, answers: Answers) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints of the answers."""
         self.resolve_tolerances(answers)
