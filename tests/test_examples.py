@@ -63,11 +63,6 @@ def test_the_example_runs(example, tmp_path):
     run(example, tmp_path)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_is_under_forty_lines(example):
-    assert len(example.read_text().splitlines()) < 40
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_the_python_of_the_page_runs(page, tmp_path):
     """Blocks of a page run one after the other, as a reader would type them."""
