@@ -28,6 +28,7 @@ MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "figures"}
 MAY_IMPORT["engines"] = {"core", "rules"}
 MAY_IMPORT["tr"] = {"core", "engines", "device"}
+MAY_IMPORT["tr_single"] = {"core"}
 MAY_IMPORT["policies"] = {"core", "rules", "engines", "tr"}
 MAY_IMPORT["tr.steered"] = MAY_IMPORT["policies"] | {"policies"}  # the default method: tr with a policy
 MAY_IMPORT["method_record"] = {"core"}
