@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.core.engine import Task as OldTask
+from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.tr_single import Answers, IntegerTask, Options, Task, make_search
-
-
-def task_of(task: OldTask, batch: int = 1) -> Task:
-    """The task of the first run of a batch of runs."""
-    integer = None
-    if task.integer is not None:
-        integer = IntegerTask(task.integer[0, 0], task.lower[0, 0], task.upper[0, 0])
-    low, high = task.walls
-    return Task(
-        task.dim, task.budget, batch, low, high, task.x0, task.lengths,
-        lambda p, q: np.repeat((task.ineq_tol, task.eq_tol), (p, q)), integer, task.limits, task.cheap,
-    )  # fmt: skip
+from meco.tr_single import Answers, Options, make_search
+from meco.tr_single.engine import task_of_run
 
 
 def run(problem, budget, seed=1, batch=1, x0=None, options=None, prepare=lambda search: None, evaluations=None):
     """The first points [n, D] in the order of evaluation, answers [n, F], and the search at the end."""
     evaluator = Evaluator.on(problem, budget, 1, np)
-    task = task_of(OldTask.of(evaluator, Streams([seed]), x0), batch)
+    task = task_of_run(Task.of(evaluator, Streams([seed]), x0), 0, batch)
     search = make_search(task, np.random.default_rng(seed), options or Options())
     prepare(search)
     points, values = [], []

@@ -47,12 +47,12 @@ class TrustRegion:
         free = bool(np.isinf(self.low).any() or np.isinf(self.high).any())
         self._largest_radius = LARGEST_FREE_RADIUS if free else self.options.largest_radius
         self.restart_radius = self.options.restart_radius
-        self.n_evaluated, self.generation, self._some_feasible = 0, 0, False
+        self._n_evaluated, self._generation, self._some_feasible = 0, 0, False
         self.region: Region
 
     def ask(self) -> np.ndarray:
         """Points to evaluate next: the initial design [n, D], then those of an iteration [batch, D]."""
-        if self.generation > 0:
+        if self._generation > 0:
             with np.errstate(all="ignore"):  # values may be huge; models that overflow are dropped
                 return self.propose()
         given = np.full((1, self.dim), 0.5) if self.task.x0 is None else self.task.x0
@@ -64,7 +64,7 @@ class TrustRegion:
     def tell(self, x: np.ndarray, answers: Answers) -> None:
         """Learn the answers at points [k, D], those of the last ask() or near them."""
         with np.errstate(all="ignore"):
-            if self.generation == 0:
+            if self._generation == 0:
                 self._begin(x, answers)
             for each in self.extensions:
                 answers = each.learn(self, x, answers)
@@ -72,12 +72,25 @@ class TrustRegion:
             answers = answers._replace(y=np.where(missing, 0.0, answers.y))
             feasible = self.merit.is_feasible(answers.y) & ~missing.any(axis=1)
             self._some_feasible = self._some_feasible or bool(feasible.any())
-            if self.generation == 0:
+            if self._generation == 0:
                 self.archive.add(x, answers.y, answers.failed, missing, np.zeros(len(x), dtype=int), x[0])
             else:
                 self.learn(x, answers, missing)
-        self.n_evaluated += len(x)
-        self.generation += 1
+        self._n_evaluated += len(x)
+        self._generation += 1
+
+    def know(self, x: np.ndarray, answers: Answers) -> None:
+        """Add points [k, D] of another search to the archive. They belong to restart 0 and judge no step."""
+        missing = np.isnan(answers.y)
+        y = np.where(missing, 0.0, answers.y)
+        self.archive.add(x, y, answers.failed, missing, np.zeros(len(x), dtype=int), self.region.centre)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search is about to restart from a feasible centre."""
+        if self._generation < 2 or self.region.next is not Source.RESTART:
+            return False
+        return bool(self.merit.is_feasible(self.local.value))
 
     # -- an iteration -------------------------------------------------------------------------------
 
@@ -120,7 +133,7 @@ class TrustRegion:
         poor = update_radius(region, made, merits, (self.restart_radius, self._largest_radius), options)
         if made.source is Source.STEP and not answers.failed[0]:
             update_errors(region, made, judged.y[0, 1:], options)
-        update_weights(region, merit, made, poor, self.n_evaluated >= options.late * self.budget, options)
+        update_weights(region, merit, made, poor, self._n_evaluated >= options.late * self.budget, options)
         if self._some_feasible:
             merit.restoring = False
         elif made.source is Source.RESTART and not made.blind:  # the next regions look for any feasible point
@@ -155,9 +168,9 @@ class TrustRegion:
 
     def _is_check_due(self) -> bool:
         """Whether roughness is to be estimated: at regular shares of the budget, not after the initial design."""
-        budget, done = self.budget, self.n_evaluated
+        budget, done = self.budget, self._n_evaluated
         checks = min(self.options.checks, max(1, int(self.options.checks_per_variable * budget / self.dim)))
-        return self.generation > 1 and (done - self._batch) * checks // budget < done * checks // budget
+        return self._generation > 1 and (done - self._batch) * checks // budget < done * checks // budget
 
     def _make_subproblem(self, local: LocalFit) -> Subproblem:
         """The subproblem of the region. Margins are the last model errors, at most a share of the change across it."""

@@ -41,8 +41,13 @@ class Task:
 
 @dataclass(frozen=True)
 class IntegerTask:
-    """Which variables are integers [D], and the range [D] that 0 to 1 stands for in the user's units."""
+    """Which variables are integers [D], and what a coordinate means in the user's units: origin + coordinate length.
+
+    lowest and highest [D] are the ends of their ranges.
+    """
 
     integer: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+    origin: np.ndarray
+    length: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray

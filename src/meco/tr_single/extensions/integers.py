@@ -8,6 +8,7 @@ from meco.tr_single.answers import Answers
 from meco.tr_single.extension import Extension
 from meco.tr_single.region import Expectation, Source
 from meco.tr_single.search import TrustRegion
+from meco.tr_single.small_arrays import bounded
 from meco.tr_single.subproblem import Step, Subproblem
 from meco.tr_single.task import IntegerTask
 
@@ -21,20 +22,19 @@ class Integers(Extension):
     """Keeps integer variables at integers. A spacing [D] is the distance of two values in search coordinates."""
 
     def __init__(self, task: IntegerTask) -> None:
-        self.integer, self.lower = task.integer, task.lower
-        self.width = np.where(task.upper > task.lower, task.upper - task.lower, 1.0)
-        self.lowest, self.highest = np.ceil(task.lower), np.floor(task.upper)
-        self.spacing = np.where(self.integer, 1.0 / self.width, 0.0)
+        self.task, self.integer = task, task.integer
+        self.length = np.where(task.length > 0.0, task.length, 1.0)
+        self.spacing = np.where(self.integer, 1.0 / self.length, 0.0)
         self.mixed = not self.integer.all()
         self.least = min(NARROW, float(self.spacing[self.integer].min()))
         self.probes = False  # whether the step leaves the region
 
     def snap(self, x: np.ndarray) -> np.ndarray:
         """Points [..., D] with integer variables at their nearest values."""
-        value = self.lower + x * self.width
+        value = self.task.origin + x * self.length
         value = np.sign(value) * np.floor(np.abs(value) + 0.5)
-        value = np.minimum(np.maximum(value, self.lowest), self.highest)
-        return np.where(self.integer, (value - self.lower) / self.width, x)
+        value = bounded(value, self.task.lowest, self.task.highest)
+        return np.where(self.integer, (value - self.task.origin) / self.length, x)
 
     def design(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
         """Snap the design. Without continuous variables, restart below a quarter of the least spacing."""
