@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meco.tr_single.answers import Answers
 from meco.tr_single.small_arrays import bounded
 
 LARGEST_VALUE = 1e100  # larger values are cut off, so that sums and products of models do not overflow
@@ -29,14 +30,13 @@ class Archive:
     missing = property(lambda self: self._missing[: self.count])
     restart = property(lambda self: self._restart[: self.count])
 
-    def add(
-        self, x: np.ndarray, y: np.ndarray, failed: np.ndarray, missing: np.ndarray, restart: np.ndarray,
-        centre: np.ndarray,
-    ) -> None:  # fmt: skip
-        """Add points x [k, D] with values y [k, F], which mean nothing where failed [k] or missing [k, F] holds."""
-        for point in zip(x, bounded(y, -LARGEST_VALUE, LARGEST_VALUE), failed, missing, restart):
+    def add(self, x: np.ndarray, answers: Answers, restart: int, centre: np.ndarray) -> None:
+        """Add the answers at points x [k, D] of a restart."""
+        y = bounded(answers.y, -LARGEST_VALUE, LARGEST_VALUE)
+        for point in zip(x, y, answers.failed, answers.missing):
             row = self._free_row(centre)
-            self._x[row], self._y[row], self._failed[row], self._missing[row], self._restart[row] = point
+            self._x[row], self._y[row], self._failed[row], self._missing[row] = point
+            self._restart[row] = restart
 
     def _free_row(self, centre: np.ndarray) -> int:
         """Return the row of the next point."""

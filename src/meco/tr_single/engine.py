@@ -88,8 +88,9 @@ class TrustRegionEngine(Engine):
 
 def answers_of(ev: Evaluation) -> list[Answers]:
     """The answers of each run of an evaluation [B, n]."""
-    y = np.where(ev.failed[..., None] & (ev.partial is None), np.nan, side_by_side(ev))
-    return [Answers(values, failed, ev.g.shape[-1]) for values, failed in zip(y, ev.failed)]
+    y = side_by_side(ev)
+    missing = np.isnan(y) | (ev.failed[..., None] & (ev.partial is None))
+    return [Answers(*each, ev.g.shape[-1]) for each in zip(np.where(missing, 0.0, y), missing, ev.failed)]
 
 
 def task_of_run(task: LockstepTask, run: int, batch: int) -> Task:

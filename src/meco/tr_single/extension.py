@@ -15,8 +15,9 @@ from meco.tr_single.local_fit import LocalFit
 from meco.tr_single.subproblem import Step, Subproblem
 
 if TYPE_CHECKING:
-    from meco.tr_single.region import Expectation
-    from meco.tr_single.search import Answers, TrustRegion
+    from meco.tr_single.answers import Answers
+    from meco.tr_single.region import Prediction
+    from meco.tr_single.search import TrustRegion
 
 
 class Extension:
@@ -39,15 +40,19 @@ class Extension:
         return step
 
     def place(self, search: TrustRegion, sub: Subproblem, step: Step, x: np.ndarray) -> tuple[Step, np.ndarray]:
-        """Move the proposed points [k, D]. step.value is what the models predict at the first of them."""
+        """Move the proposed points [k, D], or add some. step.value is what the models predict at the first of them."""
         return step, x
 
+    def restart(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
+        """Move the points [k, D] of a restart, or add some."""
+        return x
+
     def learn(self, search: TrustRegion, x: np.ndarray, answers: Answers) -> Answers:
-        """Look at the answers at points [k, D] before anything else does. The archive does not hold them yet."""
+        """Change the answers at points [k, D], which the archive does not hold yet."""
         return answers
 
     def judge(
-        self, search: TrustRegion, made: Expectation, answers: Answers, merits: np.ndarray
-    ) -> tuple[Expectation, Answers, np.ndarray]:
-        """Change what judges the step: the expectation, the answers and their merits [k]."""
+        self, search: TrustRegion, made: Prediction, answers: Answers, merits: np.ndarray
+    ) -> tuple[Prediction, Answers, np.ndarray]:
+        """Change what judges the step: the prediction, the answers and their merits [k]."""
         return made, answers, merits

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.tr_single.archive import Archive
-from meco.tr_single.merit import Merit, all_violated
+from meco.tr_single.merit import Merit
 from meco.tr_single.options import Options
 from meco.tr_single.quadratic import Fit, Quadratic, least_change
 from meco.tr_single.region import Region
@@ -21,15 +21,13 @@ class LocalFit(NamedTuple):
     value: np.ndarray  # [F] at the centre
     models: Quadratic
     fit: Fit
-    scale: float  # root mean square distance of the interpolation points, the unit of `fit`
+    scale: float  # root mean square distance of the model points, the unit of `fit`
     farthest: float  # largest distance
     span: np.ndarray  # [F] largest difference to the value at the centre
-    unmet: np.ndarray  # [C] constraints that all interpolation points violate
-    blind: bool  # no point of this restart has succeeded
 
 
 def model_size(dim: int) -> int:
-    """Number of interpolation points: 3 D + 1, and for few variables as many as a full quadratic has coefficients."""
+    """Number of model points: 3 D + 1, and for few variables as many as a full quadratic has coefficients."""
     return 3 * dim + 1 + min(3 * dim, 12)
 
 
@@ -39,33 +37,30 @@ def shows_curvature(dim: int) -> bool:
 
 
 def fit_models(archive: Archive, region: Region, merit: Merit, eta: np.ndarray, options: Options) -> LocalFit:
-    """Fit models around the point of least merit since the restart to the points nearest to it.
+    """Fit models around the point of least merit since the restart, to the points nearest to it.
 
     eta [F] is the roughness of each function.
     """
     usable = ~archive.failed & (archive.restart >= region.restart)
-    blind = not usable.any()
-    row = 0 if blind else int(np.argmin(np.where(usable, merit.of(archive.y), np.inf)))
-    centre, value = (np.full(len(region.centre), 0.5) if blind else archive.x[row].copy()), archive.y[row].copy()
+    row = int(np.argmin(np.where(usable, merit.of(archive.y), np.inf)))
+    centre, value = archive.x[row].copy(), archive.y[row].copy()
     near = archive.nearest(centre, region.widths, model_size(len(centre)))
-    return fit_at(archive.x[near], archive.y[near], centre, value, region, merit, eta, options)._replace(blind=blind)
+    return fit_at(archive.x[near], archive.y[near], centre, value, region, eta, options)
 
 
 def fit_at(
-    x: np.ndarray, y: np.ndarray, centre: np.ndarray, value: np.ndarray, region: Region, merit: Merit, eta: np.ndarray,
+    x: np.ndarray, y: np.ndarray, centre: np.ndarray, value: np.ndarray, region: Region, eta: np.ndarray,
     options: Options,
 ) -> LocalFit:  # fmt: skip
     """Fit models to values y [m, F] at points x [m, D] around a centre [D] with values [F]."""
-    u = (x - centre) / region.widths
+    widths = region.widths
+    u = (x - centre) / widths
     square = np.vecdot(u, u)
     scale = math.sqrt(square.sum() / max(len(u), 1)) or 1.0
-    unit = scale * region.widths
+    unit = scale * widths
     prior = region.models.shifted(centre - region.centre).rescaled(unit)
-    models, fit = least_change(
-        prior, u / scale, y - value, options.gradient_freedom, options.smooth, eta, options.likely_share
-    )
+    models, fit = least_change(prior, u / scale, y - value, options.gradient_freedom, eta)
     if not np.isfinite(models.gradient.sum() + models.hessian.sum()):
         models = Quadratic.zero(*models.gradient.shape)
     farthest, span = math.sqrt(square.max(initial=0.0)), np.abs(fit.y).max(axis=0, initial=0.0)
-    unmet = all_violated(y, merit)
-    return LocalFit(centre, value, models.rescaled(1.0 / unit), fit, scale, farthest, span, unmet, blind=False)
+    return LocalFit(centre, value, models.rescaled(1.0 / unit), fit, scale, farthest, span)

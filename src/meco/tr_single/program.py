@@ -69,9 +69,14 @@ def solve(program: Program, duals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         inside = approach(program, start, size)
         found = _find_active_set(program, inside.held, inside.duals, size, size)
         near = [(inside.s, inside.duals), (start, duals)]
-        found = min(near if found is None else [found, *near], key=lambda each: program.cost(each[0]))
+        found = min(near if found is None else [found, *near], key=lambda each: _nan_last(program, each[0]))
     s, y = found
     return bounded(s, program.bottom, program.top), bounded(y, -program.price, program.price)
+
+
+def _nan_last(program: Program, s: np.ndarray) -> tuple[bool, float]:
+    """A key that orders steps [D] by their cost, those with nan last."""
+    return bool(np.isnan(s).any()), program.cost(s)
 
 
 def _find_active_set(

@@ -4,14 +4,14 @@ Minimum Frobenius norm updating (Powell 2004, 2006) for F functions at once. Of 
 values y at m points u_i, take the one whose Hessian is nearest to that of the previous model, whose values at the
 points are p. The dual problem is one linear system for all functions,
 
-    K w = y - gamma p,    K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],             (1)
-    H = gamma H + sum_i w_i u_i u_i',   g = gamma g + tau sum_i w_i u_i.                                (2)
+    K w = y - gamma p,    K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],             (3.1)
+    H = gamma H + sum_i w_i u_i u_i',   g = gamma g + tau sum_i w_i u_i.                                (3.2)
 
 A large tau leaves the gradient nearly free, and the ridge eta keeps K regular. K is also the covariance of a Gaussian
 process over quadratics. This gives leave-one-out errors (roughness.py), variances (geometry.py) and the most likely
 share of the previous model,
 
-    gamma = p'K^-1 y / p'K^-1 p, bounded to [0, 1].                                                     (3)
+    gamma = p'K^-1 y / p'K^-1 p, bounded to [0, 1].                                                     (3.3)
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.tr_single.small_arrays import bounded
+
+SMOOTH = 1e-9  # eta of a smooth function
+LIKELY_SHARE = 0.5  # gamma above which the previous model of f is kept as a whole
 
 
 class Quadratic(NamedTuple):
@@ -60,7 +63,7 @@ class Quadratic(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Interpolation points u [m, D], values y [m, F], the matrix K [m, m] of (1) and its tau."""
+    """Interpolation points u [m, D], values y [m, F], the matrix K [m, m] of (3.1) and its tau."""
 
     u: np.ndarray
     y: np.ndarray
@@ -79,7 +82,7 @@ class Fit(NamedTuple):
 
 
 def covariance(product: np.ndarray, tau: float) -> np.ndarray:
-    """K of (1) without its ridge, from inner products u_i . u_j."""
+    """K of (3.1) without its ridge, from inner products u_i . u_j."""
     return product * (0.5 * product + tau)
 
 
@@ -89,26 +92,24 @@ def add_ridge(matrix: np.ndarray, ridge: float) -> np.ndarray:
     return matrix
 
 
-def least_change(
-    prior: Quadratic, u: np.ndarray, y: np.ndarray, tau: float, smooth: float, eta: np.ndarray, likely_share: float
-) -> tuple[Quadratic, Fit]:
+def least_change(prior: Quadratic, u: np.ndarray, y: np.ndarray, tau: float, eta: np.ndarray) -> tuple[Quadratic, Fit]:
     """Fit models to values y [m, F] at points u [m, D] by least change of the prior.
 
-    eta [F] is the roughness of each function, `smooth` for most. The objective keeps its whole previous model while
-    gamma is above likely_share, so that a region that hardly moves loses no digits.
+    eta [F] is the roughness of each function, SMOOTH or more. The objective keeps its whole previous model while gamma
+    is above LIKELY_SHARE, so that a region that hardly moves loses no digits.
     """
     p, functions = prior.changes(u), y.shape[1]
-    matrix = add_ridge(covariance(u @ u.T, tau), smooth * (1.0 + tau))
+    matrix = add_ridge(covariance(u @ u.T, tau), SMOOTH * (1.0 + tau))
     right = np.concatenate([y - p, p], axis=1)
     solved = np.linalg.solve(matrix, right)
-    for level in set(eta[eta > smooth].tolist()):
+    for level in set(eta[eta > SMOOTH].tolist()):
         rough = np.tile(eta == level, 2)
-        solved[:, rough] = np.linalg.solve(add_ridge(matrix.copy(), (level - smooth) * (1.0 + tau)), right[:, rough])
+        solved[:, rough] = np.linalg.solve(add_ridge(matrix.copy(), (level - SMOOTH) * (1.0 + tau)), right[:, rough])
     new, old = solved[:, :functions], solved[:, functions:]
     size = np.vecdot(p.T, old.T)
-    gamma = 1.0 + np.vecdot(p.T, new.T) / np.where(size > 0.0, size, 1.0)  # (3) with y = p + (y - p)
+    gamma = 1.0 + np.vecdot(p.T, new.T) / np.where(size > 0.0, size, 1.0)  # (3.3) with y = p + (y - p)
     gamma = np.where(np.isfinite(gamma) & (size > 0.0), bounded(gamma, 0.0, 1.0), 1.0)
-    gamma[0] = 1.0 if gamma[0] > likely_share else gamma[0]
+    gamma[0] = 1.0 if gamma[0] > LIKELY_SHARE else gamma[0]
     w = new + (1.0 - gamma) * old
     hessian = gamma[:, None, None] * prior.hessian + u.T @ (w.T[:, :, None] * u)
     return Quadratic(gamma[:, None] * prior.gradient + tau * (w.T @ u), hessian), Fit(u, y, matrix, tau)

@@ -1,4 +1,4 @@
-"""The trust region: where it is, how a step is judged, and what radius and next point follow."""
+"""The trust region: its centre, radius and widths, and how a step changes them (docs/trust-region.md, section 6)."""
 
 from __future__ import annotations
 
@@ -9,29 +9,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.tr_single.merit import Merit
 from meco.tr_single.options import Options
 from meco.tr_single.quadratic import Quadratic
 from meco.tr_single.small_arrays import bounded, lengths
 
-LEAST_BEND = 1e-6  # curvature that counts, in shares of the largest
+BORDER = 0.9  # share of the region beyond which a good step enlarges it
+NEGLIGIBLE = 1e-8  # predicted decrease, in f's change across the region, that is not worth a step
+LEAST_CURVATURE = 1e-6  # of a variable, in units of the largest
+LARGEST_STRETCH = 3.0  # of a width, in units of the first one
+ERROR_MEMORY = 0.5  # share of the previous model errors that stays
 TINY = float(np.finfo(float).tiny)
 
 
 class Source(Enum):
-    """What proposed a point."""
+    """Kind of a proposed point."""
 
     STEP = 0
     GEOMETRY = 1
     RESTART = 2
 
 
+class Prediction(NamedTuple):
+    """What was predicted of the points under evaluation."""
+
+    source: Source
+    merit: float = 0.0  # at the centre
+    value: np.ndarray = np.zeros(0)  # [F] at the first point
+    decrease: float = 0.0  # of the merit
+    radius: float = 0.0
+    size: float = 0.0  # of the step, in radii along its longest variable
+    farthest: float = 0.0  # distance of the farthest model point, in widths
+    f_change: float = 0.0  # change of f across the region
+    changes: np.ndarray = np.zeros(0)  # [C] change of each constraint
+    margin_cost: float = 0.0  # what the margins cost of the decrease
+
+
 @dataclass
 class Region:
-    """|x - centre| <= radius width, the models around the centre, and what they missed lately.
+    """The box |x - centre| <= radius * widths, and what is known about it.
 
-    width [D] begins as first_width; most [D] is how far a region may go. error [C] is over the square of the radius,
-    inf before there is one; multipliers [C] are those of the last step.
+    width [D] begins as first_width; most [D] is the largest half-width of the box. error [C] is the last model error
+    over the squared radius, inf before there is one; multipliers [C] are those of the last step.
     """
 
     centre: np.ndarray
@@ -47,100 +65,66 @@ class Region:
 
     @property
     def widths(self) -> np.ndarray:
-        """Widths by which distances are measured: less where a large radius would leave the box."""
+        """Widths [D], less where the region would exceed `most`."""
         return np.minimum(self.width, self.most / self.radius)
 
     @property
     def reach(self) -> np.ndarray:
-        """How far the region goes along each variable: [D]."""
+        """Half-widths of the box [D]."""
         return self.radius * self.widths
 
-    def follow_curvature(self, options: Options) -> None:
-        """Change widths towards the inverse root of the largest curvature along each variable, by a little.
-
-        Where every function is nearly linear along a variable, models hold farther.
-        """
-        models = self.models.rescaled(self.reach)
-        bend = np.abs(np.diagonal(models.hessian, axis1=1, axis2=2))
-        change = lengths(models.gradient) + lengths(models.hessian.reshape(len(models.hessian), -1))
-        bend = (bend / np.maximum(change, TINY)[:, None]).max(axis=0)
-        bend = np.maximum(bend, LEAST_BEND * bend.max())
-        if not bend.min() > 0.0:
-            return
-        bend = np.log(bend)
-        turn = bounded(0.5 * options.shaping * (bend.sum() / len(bend) - bend), -math.log(2.0), math.log(2.0))
-        stretch = self.width / self.first_width * np.exp(turn)
-        most = options.largest_stretch
-        self.width = self.first_width * bounded(stretch, 1.0 / most, most)
-
     def begin_again(self, options: Options) -> None:
-        """A restart: nothing is known of its place."""
+        """Start a new region of which nothing is known."""
         self.restart += 1
-        self.radius = options.initial_radius
+        self.radius, self.next = options.initial_radius, Source.STEP
         self.models = Quadratic.zero(*self.models.gradient.shape)
         self.multipliers, self.error = np.zeros_like(self.multipliers), np.full_like(self.error, np.inf)
 
+    def follow_curvature(self, options: Options) -> None:
+        """Move the widths a little towards the inverse root of the largest curvature along each variable, (6.3).
 
-class Expectation(NamedTuple):
-    """What is expected of the point under evaluation, and what is known where it was made."""
+        Models hold farther along a variable where all functions are nearly linear.
+        """
+        models = self.models.rescaled(self.reach)
+        curvature = np.abs(np.diagonal(models.hessian, axis1=1, axis2=2))
+        change = lengths(models.gradient) + lengths(models.hessian.reshape(len(models.hessian), -1))
+        curvature = (curvature / np.maximum(change, TINY)[:, None]).max(axis=0)
+        curvature = np.maximum(curvature, LEAST_CURVATURE * curvature.max())
+        if not curvature.min() > 0.0:
+            return
+        log = np.log(curvature)
+        turn = bounded(0.5 * options.shaping * (log.sum() / len(log) - log), -math.log(2.0), math.log(2.0))
+        stretch = self.width / self.first_width * np.exp(turn)
+        self.width = self.first_width * bounded(stretch, 1.0 / LARGEST_STRETCH, LARGEST_STRETCH)
 
-    source: Source
-    restarts: np.ndarray  # [k] that each point belongs to
-    merit: float  # at the centre
-    value: np.ndarray  # [1 + C] that the models expect
-    foreseen: float  # decrease of the merit
-    margin_cost: float  # what margins cost of that
-    size: float  # of the step, in radii along its longest variable
-    radius: float  # that it was made in
-    farthest: float  # model point
-    f_change: float  # across the region
-    changes: np.ndarray  # [C] of each constraint
-    violation: np.ndarray  # [C] at the centre, 0 within the tolerance
-    conflict: bool  # whether constraints conflict here for good
-    unmet: np.ndarray  # [C] constraints that all fitted points violate
-    blind: bool  # whether no point since the restart has succeeded
-    restart_weights: np.ndarray  # [C] that a restart begins with
+    def update_radius(
+        self, made: Prediction, merits: np.ndarray, limits: tuple[float, float], options: Options
+    ) -> None:
+        """Set the radius and the next source, by the merits [k] of the points, inf where they failed; (6.1), (6.2).
 
+        limits are the radius below which the search restarts, and the largest one.
+        """
+        self.next = Source.STEP
+        if made.source is Source.STEP:
+            actual, failed = made.merit - merits[0], math.isinf(merits[0])
+            good = actual > options.good_ratio * made.decrease > 0.0
+            poor = not actual > 0.0 or actual < options.poor_ratio * made.decrease
+            poor = poor or made.decrease <= NEGLIGIBLE * made.f_change
+            if poor and not actual > 0.0 and (merits < made.merit).any():  # another point is the next centre
+                poor = False
+            far = made.farthest > options.far_radii * self.radius * math.sqrt(len(self.centre))
 
-def update_radius(
-    region: Region, made: Expectation, merits: np.ndarray, limits: tuple[float, float], options: Options
-) -> bool:
-    """Change the radius, and what comes next, by the merits [k] of points, inf where they failed.
+            if good and made.size > BORDER:
+                self.radius = min(options.radius_growth * self.radius, limits[1] / self.width.min())
+            if poor and far and not failed:
+                self.next = Source.GEOMETRY  # a far model point leaves the verdict in doubt
+            elif poor or failed or made.decrease < made.margin_cost:
+                self.radius *= options.radius_shrinkage
+        if self.radius < limits[0]:
+            self.next = Source.RESTART
 
-    A good step to the border widens the region, up to the larger of the limits. A poor one calls for a geometry point
-    where a model point is far away, else it narrows the region; below the smaller comes a restart. True: it was poor.
-    """
-    poor, shrink, then = False, False, float(merits[0])
-    region.next = Source.STEP
-    if made.source is Source.STEP and then == math.inf:
-        shrink = True
-    elif made.source is Source.STEP:
-        gained, ratio = made.merit - then, (made.merit - then) / (made.foreseen or 1.0)
-        poor = gained <= 0.0 or ratio < options.poor_ratio or made.foreseen <= options.negligible * made.f_change
-        poor = poor and not (gained <= 0.0 and (merits < made.merit).any())  # another point is the next centre
-        if gained > 0.0 and ratio > options.good_ratio and made.foreseen > 0.0 and made.size > options.border:
-            region.radius = min(options.radius_growth * region.radius, limits[1] / region.width.min())
-        if poor and made.farthest > options.far_radii * region.radius * math.sqrt(len(region.centre)):
-            region.next = Source.GEOMETRY
-        else:
-            shrink = poor or made.foreseen < made.margin_cost
-    if shrink:
-        region.radius *= options.radius_shrinkage
-    if region.radius < limits[0]:
-        region.next = Source.RESTART
-    return poor
-
-
-def update_errors(region: Region, made: Expectation, c: np.ndarray, options: Options) -> None:
-    """What constraints' models miss over the squared radius: the newest, or part of the last, the larger."""
-    new = np.abs(c - made.value[1:]) / made.radius**2
-    old = np.where(np.isinf(region.error), 0.0, options.error_decay * region.error)
-    region.error = np.where(np.isfinite(new), np.maximum(new, old), region.error)
-
-
-def update_weights(region: Region, merit: Merit, made: Expectation, poor: bool, late: bool, options: Options) -> None:
-    """Escalate violated constraints after a poor step; a restart begins with its own weights."""
-    escalated = poor & (made.unmet | late)
-    merit.escalate(made.violation > 0.0, escalated, options.weight_growth, options.floor_decay)
-    if made.source is Source.RESTART:
-        merit.restart(made.restart_weights)
+    def update_errors(self, made: Prediction, c: np.ndarray) -> None:
+        """Update the model errors of constraints, by their values c [C] at the predicted point; (5.3)."""
+        missed = np.abs(c - made.value[1:]) / made.radius**2
+        left = np.where(np.isinf(self.error), 0.0, ERROR_MEMORY * self.error)
+        self.error = np.where(np.isfinite(missed), np.maximum(missed, left), self.error)

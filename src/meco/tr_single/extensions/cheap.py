@@ -137,6 +137,10 @@ class Cheap(Extension):
         value = sub.values((made[0] - search.local.centre) / search.made_in.reach)
         return step._replace(value=self._exact(made[0], value)), np.array(made)
 
+    def restart(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
+        """Move the points [k, D] of a restart into the feasible set."""
+        return self.inside.repair(x)
+
     def _find_other(self, search: TrustRegion, sub: Subproblem, point: np.ndarray, known: np.ndarray) -> np.ndarray:
         """A feasible point [D] that is not among known ones [n, D]; the given one if none is found.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meco.tr_single.extension import Extension
+from meco.tr_single.extensions.batches import Batches
 from meco.tr_single.extensions.cheap import Cheap
 from meco.tr_single.extensions.integers import Integers
 from meco.tr_single.extensions.keep_feasible import KeepFeasible
@@ -24,11 +25,12 @@ def make_search(task: Task, rng: np.random.Generator, options: Options | None = 
 
 def make_extensions(task: Task) -> list[Extension]:
     """The extensions of a task in the order in which their hooks are called. The order is part of the method."""
-    found: list[Extension] = []
+    batch = min(task.batch, task.budget)
+    found: list[Extension] = [] if batch == 1 else [Batches(batch)]
     snap: Callable[[np.ndarray], np.ndarray] = np.asarray
     if task.integers is not None:
         integers = Integers(task.integers)
-        found, snap = [integers], integers.snap
+        found, snap = [*found, integers], integers.snap
     found.append(Partial())
     if task.limits is not None:
         found.append(LinearRows(task.limits))

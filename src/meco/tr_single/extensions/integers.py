@@ -6,7 +6,7 @@ import numpy as np
 
 from meco.tr_single.answers import Answers
 from meco.tr_single.extension import Extension
-from meco.tr_single.region import Expectation, Source
+from meco.tr_single.region import Prediction, Source
 from meco.tr_single.search import TrustRegion
 from meco.tr_single.small_arrays import bounded
 from meco.tr_single.subproblem import Step, Subproblem
@@ -66,9 +66,13 @@ class Integers(Extension):
         """Snap the points [k, D]."""
         return step, self.snap(x)
 
+    def restart(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
+        """Snap the points [k, D]."""
+        return self.snap(x)
+
     def judge(
-        self, search: TrustRegion, made: Expectation, answers: Answers, merits: np.ndarray
-    ) -> tuple[Expectation, Answers, np.ndarray]:
+        self, search: TrustRegion, made: Prediction, answers: Answers, merits: np.ndarray
+    ) -> tuple[Prediction, Answers, np.ndarray]:
         """A step that leaves the region does not judge it. One value along an integer does not count as distance."""
         if self.probes and made.source is Source.STEP:
             made = made._replace(source=Source.GEOMETRY)

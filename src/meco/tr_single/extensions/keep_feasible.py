@@ -35,6 +35,7 @@ class KeepFeasible(Extension):
         assert task.limits is not None
         self.limits, self.snap, self.walls = task.limits, snap, (task.low, task.high)
         self.polytope = Polytope(*task.limits.hard_rows(), walls=self.walls)
+        self.models_known = False
         self.anchor = self._find_anchor(np.full(task.dim, 0.5) if task.x0 is None else task.x0[0])
 
     def _find_anchor(self, x: np.ndarray) -> np.ndarray:
@@ -74,29 +75,36 @@ class KeepFeasible(Extension):
         return next((each for each in tried if self.polytope.excess(each) <= 0.0), anchor)
 
     def place(self, search: TrustRegion, sub: Subproblem, step: Step, x: np.ndarray) -> tuple[Step, np.ndarray]:
-        """Move points [k, D] to where the rows hold and the models predict that the other hard constraints do.
+        """Move points [k, D] to where the rows hold and the models predict that the other hard constraints do."""
+        self.models_known = True
+        x = self._keep_inside(search, x)
+        return step._replace(value=sub.values((x[0] - search.local.centre) / search.made_in.reach)), x
 
-        Draws random numbers if models are needed.
-        """
-        archive, local = search.archive, search.local
+    def restart(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
+        """The same for the points [k, D] of a restart, by the last models."""
+        return self._keep_inside(search, x)
+
+    def _keep_inside(self, search: TrustRegion, x: np.ndarray) -> np.ndarray:
+        """Points [k, D] moved into the feasible set. Draws random numbers if models are needed."""
+        archive = search.archive
         safest = self._find_safest(search)
         anchor = archive.x[safest] if self.polytope.excess(archive.x[safest]) <= 0.0 else self.anchor
         x = np.array([self._project(each, anchor) for each in x])
         hard = np.flatnonzero(self.limits.hard_constraints())
-        if self.limits.needs_models and hard.size:
-            u = search.rng.random((RANDOM_TRIES, search.dim))
-            reach = LARGEST_REACH * min(search.made_in.radius, local.farthest) * search.made_in.widths
-            prediction = SafePrediction(
-                local.centre, local.value, local.models, reach, hard, archive.y[safest, 1 + hard]
-            )
-            x = np.array([self._find_safe(each, anchor, u, prediction) for each in x])
-        return step._replace(value=sub.values((x[0] - local.centre) / search.made_in.reach)), x
+        if not self.models_known or not self.limits.needs_models or not hard.size:
+            return x
+        local = search.local
+        u = search.rng.random((RANDOM_TRIES, search.dim))
+        reach = LARGEST_REACH * min(search.made_in.radius, local.farthest) * search.made_in.widths
+        now = archive.y[safest, 1 + hard]
+        prediction = SafePrediction(local.centre, local.value, local.models, reach, hard, now)
+        return np.array([self._find_safe(each, anchor, u, prediction) for each in x])
 
     def _find_safest(self, search: TrustRegion) -> int:
         """Row of the feasible point nearest to the centre, or of least violation. Failed points come last."""
         archive = search.archive
         over = np.maximum(archive.y[:, 1:][:, self.limits.hard_constraints()], 0.0).sum(axis=-1)
-        far = ((archive.x - search.local.centre) ** 2).sum(axis=-1)
+        far = ((archive.x - search.region.centre) ** 2).sum(axis=-1)
         return int(np.lexsort([far, over, archive.failed])[0])
 
     def _find_safe(self, x: np.ndarray, anchor: np.ndarray, u: np.ndarray, prediction: SafePrediction) -> np.ndarray:

@@ -6,6 +6,7 @@ known. Does nothing while no value is missing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from meco.tr_single.answers import Answers
 from meco.tr_single.extension import Extension
 from meco.tr_single.local_fit import LocalFit, fit_at, model_size
 from meco.tr_single.quadratic import Quadratic
-from meco.tr_single.region import Expectation, Source, update_errors
+from meco.tr_single.region import Prediction, Source
 from meco.tr_single.search import TrustRegion
 from meco.tr_single.small_arrays import lengths
 from meco.tr_single.subproblem import Subproblem
@@ -27,38 +28,46 @@ LEAST_MARGIN = 0.02  # of each constraint, in the same unit
 class Partial(Extension):
     """Fits, centre and verdicts for answers with missing values."""
 
+    def __init__(self) -> None:
+        self._largest = -math.inf
+
     def learn(self, search: TrustRegion, x: np.ndarray, answers: Answers) -> Answers:
-        """Remember what is missing for judge()."""
-        self.missing = np.isnan(answers.y)
-        return answers
+        """Give points without f the largest known f, so that none is better for it."""
+        self._largest = max(self._largest, *answers.y[~answers.missing[:, 0], 0], -math.inf)
+        if not (answers.missing[:, 0] & ~answers.failed).any():
+            return answers
+        y = answers.y.copy()
+        y[answers.missing[:, 0], 0] = self._worst
+        return answers._replace(y=y)
+
+    @property
+    def _worst(self) -> float:
+        """The largest known f, or 0."""
+        return self._largest if self._largest > -math.inf else 0.0
 
     def fit(self, search: TrustRegion, fit: Callable[[], LocalFit]) -> LocalFit:
         """Fit each group of functions that are known at the same points; the fit of f stands for all."""
         archive, region = search.archive, search.region
         if not _has_gaps(search):
             return fit()
-        _fill_objective(search)
+        archive.y[archive.missing[:, 0], 0] = self._worst
         usable = ~archive.failed & (archive.restart >= region.restart)
         known = np.where(usable, (~archive.missing).sum(axis=1), -1)
-        blind = not usable.any()
         row = int(np.argmin(np.where(known == known.max(), search.merit.of(archive.y), np.inf)))
-        centre = np.full(search.dim, 0.5) if blind else archive.x[row].copy()
-        value = self._value(search, row)
+        centre, value = archive.x[row].copy(), self._value(search, row)
 
         functions = len(value)
         gradient, hessian = np.zeros((functions, search.dim)), np.zeros((functions, search.dim, search.dim))
-        span, unmet = np.zeros(functions), np.zeros(functions, dtype=bool)
+        span = np.zeros(functions)
         of_f = None
         for columns, missing in _group(archive.missing):
             rows = self._nearest(search, missing, centre)
-            local = fit_at(
-                archive.x[rows], archive.y[rows], centre, value, region, search.merit, search.eta, search.options
-            )
+            local = fit_at(archive.x[rows], archive.y[rows], centre, value, region, search.eta, search.options)
             gradient[columns], hessian[columns] = local.models.gradient[columns], local.models.hessian[columns]
-            span[columns], unmet[columns] = local.span[columns], np.append(False, local.unmet)[columns]
+            span[columns] = local.span[columns]
             of_f = local if of_f is None else of_f  # the first group holds f
         assert of_f is not None
-        return of_f._replace(models=Quadratic(gradient, hessian), span=span, unmet=unmet[1:], blind=blind)
+        return of_f._replace(models=Quadratic(gradient, hessian), span=span)
 
     @staticmethod
     def _value(search: TrustRegion, row: int) -> np.ndarray:
@@ -91,30 +100,30 @@ class Partial(Extension):
         return sub._replace(margin=np.maximum(sub.margin, LEAST_MARGIN * lengths(sub.models.gradient[1:])))
 
     def judge(
-        self, search: TrustRegion, made: Expectation, answers: Answers, merits: np.ndarray
-    ) -> tuple[Expectation, Answers, np.ndarray]:
+        self, search: TrustRegion, made: Prediction, answers: Answers, merits: np.ndarray
+    ) -> tuple[Prediction, Answers, np.ndarray]:
         """Predicted values take the place of missing ones, and fewer known values count as no decrease.
 
         An answer with more known values than any before counts as good as predicted. A step that ended just outside of
         a constraint does not judge the region, but updates the errors of the models.
         """
-        missing, archive = self.missing, search.archive
+        missing, archive = answers.missing, search.archive
         if not (missing & ~answers.failed[:, None]).any():
             return made, answers, merits
-        left_out = archive.failed | (archive.restart < made.restarts[0])
+        left_out = archive.failed | (archive.restart < search.region.restart)
         most = np.where(left_out, -1, (~archive.missing).sum(axis=1)).max()
         known = np.where(answers.failed, -1, (~missing).sum(axis=1))
         merits = np.where((known < most) & ~answers.failed, np.maximum(merits, made.merit), merits)
-        merits = np.where(known > most, made.merit - abs(made.foreseen), merits)
+        merits = np.where(known > most, made.merit - abs(made.decrease), merits)
         filled = np.where(missing & ~answers.failed[:, None], made.value, answers.y)
         if self._is_near_miss(search, made, answers):
-            update_errors(search.region, made, filled[0, 1:], search.options)
+            search.region.update_errors(made, filled[0, 1:])
             made = made._replace(source=Source.GEOMETRY)
         return made, answers._replace(y=filled), merits
 
-    def _is_near_miss(self, search: TrustRegion, made: Expectation, answers: Answers) -> bool:
+    def _is_near_miss(self, search: TrustRegion, made: Prediction, answers: Answers) -> bool:
         """Whether the step's answer is partial and violates no constraint by much, after few other partial answers."""
-        if made.source is not Source.STEP or answers.failed[0] or not self.missing[0].any():
+        if made.source is not Source.STEP or answers.failed[0] or not answers.missing[0].any():
             return False
         gaps = search.archive.missing.any(axis=1)
         in_a_row = len(gaps) if gaps.all() else int(np.argmax(~gaps[::-1]))
@@ -127,13 +136,6 @@ def _has_gaps(search: TrustRegion) -> bool:
     """Whether some point has known and missing values."""
     missing = search.archive.missing
     return bool((missing.any(axis=1) & ~missing.all(axis=1)).any())
-
-
-def _fill_objective(search: TrustRegion) -> None:
-    """Give points without f the largest known f, so that none is better for it."""
-    archive = search.archive
-    unknown = archive.missing[:, 0]
-    archive.y[unknown, 0] = archive.y[~unknown, 0].max() if not unknown.all() else 0.0
 
 
 def _group(missing: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
