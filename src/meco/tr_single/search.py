@@ -114,12 +114,12 @@ class TrustRegion:
         x = self.point(step.s)[None]
         for each in self.extensions:
             step, x = each.place(self, sub, step, x)
-        self.expected = self._predict(local, sub, step, now)
+        self._expected = self._predict(local, sub, step, now)
         return x
 
     def learn(self, x: np.ndarray, answers: Answers) -> None:
         """Judge the prediction by the answers at points [k, D]: update radius, next source and model errors."""
-        region, made = self.region, self.expected
+        region, made = self.region, self._expected
         merits, judged = np.where(answers.failed, np.inf, self.merit.of(answers.y)), answers
         for each in self.extensions if made.source is not Source.RESTART else ():
             made, judged, merits = each.judge(self, made, judged, merits)
@@ -153,7 +153,7 @@ class TrustRegion:
         x = restart_points(self.archive, self.merit, self.rng.random((1, self.dim)), self.low, self.high)
         for each in self.extensions:
             x = each.restart(self, x)
-        self.expected = Prediction(Source.RESTART)
+        self._expected = Prediction(Source.RESTART)
         return x
 
     def _fit_models(self) -> LocalFit:
