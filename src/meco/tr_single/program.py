@@ -47,12 +47,6 @@ class Program(NamedTuple):
     high: np.ndarray
     price: np.ndarray
 
-    @property
-    def curvature(self) -> float:
-        """Root mean square eigenvalue of H, at least LEAST_CURVATURE."""
-        flat = self.hessian.ravel()
-        return max((flat @ flat / len(self.slope)) ** 0.5, LEAST_CURVATURE)
-
     def cost(self, s: np.ndarray) -> float:
         """Value of (1) at s [D]; inf in place of nan."""
         z = self.rows @ s + self.value
@@ -61,9 +55,15 @@ class Program(NamedTuple):
         return np.inf if np.isnan(cost) else cost
 
 
+def curvature(hessian: np.ndarray) -> float:
+    """Root mean square eigenvalue of a Hessian [D, D], at least LEAST_CURVATURE."""
+    flat = hessian.ravel()
+    return max(float(flat @ flat / len(hessian)) ** 0.5, LEAST_CURVATURE)
+
+
 def solve(program: Program, duals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve (1) for the step s [D] and the duals of its rows [C], starting from the duals of a similar program."""
-    size, start = program.curvature, bounded(np.zeros_like(program.slope), program.bottom, program.top)
+    size, start = curvature(program.hessian), bounded(np.zeros_like(program.slope), program.bottom, program.top)
     found = _find_active_set(program, start, duals, size, STATE_CURVATURE * size)
     if found is None:
         inside = approach(program, start, size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from meco.tr_single.merit import Merit
 from meco.tr_single.options import Options
-from meco.tr_single.program import Program, solve
+from meco.tr_single.program import Program, curvature, solve
 from meco.tr_single.quadratic import Quadratic
 from meco.tr_single.small_arrays import bounded, lengths
 
@@ -27,6 +27,7 @@ SMALL_VIOLATION = 1e-3  # in units of the constraint's change: a step aims beyon
 OVERSHOOT = 0.25  # by this share of it, since rounding would leave one of several limits violated for ever
 MARGIN_REACH = 2.0  # margins of the second pass are for steps of up to twice the first
 MANY_VARIABLES = 16  # from here on a Cholesky factor, a tenth of the cost of eigenvalues, tests for convexity first
+PROXIMITY = 1e-5  # curvature added to every direction, which makes the shortest of equally good steps the solution
 LARGEST_CURVATURE = 1e8  # of a model, in units of the region
 
 
@@ -91,6 +92,7 @@ def relaxed_step(sub: Subproblem, multipliers: np.ndarray, merit: Merit, options
         price = bounded(merit.weights / unit, options.least_price, LARGEST_PRICE)
         if hessian is None or (multipliers != before).any():  # else the Lagrangian is the same
             hessian = convexified(models.summed_hessian(np.concatenate([[1.0], multipliers])) / f_change)
+            hessian.flat[:: len(hessian) + 1] += PROXIMITY * curvature(hessian)
         program = Program(
             hessian, slopes[0] / f_change, sub.bottom - s, sub.top - s, rows / length[:, None],
             value[1:] / changes / length, low, high / length, price,
