@@ -72,6 +72,34 @@ def test_an_equality_is_met_and_the_multiplier_found():
     assert_allclose(np.abs(search.region.multipliers), 1.0 / np.sqrt(2.0), rtol=0.1)
 
 
+@pytest.mark.parametrize("also", [[], [-5.0]], ids=["alone", "beside a constant that is satisfied"])
+def test_constraints_that_conflict_end_at_the_least_sum_of_violations(also):
+    """The first asks for 90 at least, the second for 7.07 at most: the sum is least at the limit of the second."""
+
+    def fun(u):
+        x = 0.1 + 11.9 * u[0]
+        return x, [1.0 - x / 90.0, x**2 / 50.0 - 1.0, *also], []
+
+    points, values, _ = solved(fun, Task(1, 60))
+    violation = np.maximum(values[:, 1:], 0.0).sum(axis=1)
+    assert_allclose(0.1 + 11.9 * points[np.argmin(violation), 0], np.sqrt(50.0), rtol=1e-6)
+
+
+def test_the_first_feasible_point_gives_the_weights_back_to_the_multipliers():
+    """Feasible near x[0] = 0.75 only; the first region ends in the bay around 0.2, which has no feasible point."""
+
+    def two_bays(u):
+        x = u * [1.0, 4.0, 4.0]
+        bays = np.exp(-(((x[0] - 0.75) / 0.08) ** 2)) + 0.15 * np.exp(-(((x[0] - 0.2) / 0.15) ** 2))
+        return x[1] ** 2 + 2.0 * x[2] ** 2 + x[0], [0.2 - bays, 1.0 - x[1] * x[2]], []
+
+    x0 = np.array([[0.2, 0.75, 0.75]])
+    _, values, search = solved(two_bays, Task(3, 300, x0=x0, lengths=np.array([1.0, 0.75, 0.75])))
+    assert search.region.restart > 0
+    assert not search.merit.restoring
+    assert best(values, 2) == pytest.approx(3.4769331, abs=1e-4)
+
+
 def test_several_active_constraints_hold_strictly_at_the_best_point():
     """Aimed at exactly, one of them would be violated by rounding."""
     rng = np.random.default_rng(300)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meco.tr_single.answers import Answers
+
 
 @dataclass
 class Merit:
@@ -22,6 +24,7 @@ class Merit:
     n_ineq: int
     tolerance: np.ndarray
     weights: np.ndarray
+    restoring: bool = False  # all weights are one number, which stays
 
     def violation(self, y: np.ndarray) -> np.ndarray:
         """max(g, 0) and |h| of values y [..., F], zero within the tolerance: [..., C]."""
@@ -33,10 +36,21 @@ class Merit:
         """Merit of values y [..., F]: [...]."""
         return y[..., 0] + self.violation(y) @ self.weights
 
+    def feasible(self, answers: Answers) -> bool:
+        """Whether some answer satisfies all constraints."""
+        return bool((~answers.failed & ~self.violation(answers.y).any(axis=1)).any())
+
     def decay(self, share: float) -> None:
         """Apply (4.4)."""
-        self.weights = (1.0 - share) * self.weights
+        if not self.restoring:
+            self.weights = (1.0 - share) * self.weights
 
     def rise(self, wanted: np.ndarray) -> None:
         """Raise the weights to at least wanted [C]."""
-        self.weights = np.maximum(self.weights, wanted)
+        if not self.restoring:
+            self.weights = np.maximum(self.weights, wanted)
+
+    def restore(self, weight: float) -> None:
+        """Give all constraints one weight, which stays until a feasible point is found, (8.1)."""
+        if weight > 0.0:
+            self.weights, self.restoring = np.full_like(self.weights, weight), True

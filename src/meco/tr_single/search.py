@@ -23,7 +23,7 @@ from meco.tr_single.quadratic import SMOOTH, Quadratic
 from meco.tr_single.region import Prediction, Region, Source
 from meco.tr_single.roughness import find_roughness
 from meco.tr_single.small_arrays import bounded, lengths
-from meco.tr_single.subproblem import Step, Subproblem, relaxed_step
+from meco.tr_single.subproblem import FLAT_CHANGE, Step, Subproblem, relaxed_step
 from meco.tr_single.task import Task
 
 MERIT_ROUNDING = 1e-15  # share of the terms of a merit below which its decrease is rounding
@@ -47,6 +47,7 @@ class TrustRegion:
         self._largest_radius = LARGEST_FREE_RADIUS if free else self.options.largest_radius
         self.restart_radius = self.options.restart_radius
         self._n_evaluated, self._n_before, self._generation = 0, 0, 0
+        self._some_feasible, self._expected = False, Prediction(Source.RESTART)
         self.region: Region
         self.local: LocalFit
 
@@ -70,6 +71,8 @@ class TrustRegion:
                 self._begin(x, answers)
             else:
                 self.learn(x, answers)
+            if not self._some_feasible and self.merit.feasible(answers):
+                self._some_feasible, self.merit.restoring = True, False
         self._n_before, self._n_evaluated = self._n_evaluated, self._n_evaluated + len(x)
         self._generation += 1
 
@@ -149,12 +152,22 @@ class TrustRegion:
 
     def _restart(self) -> np.ndarray:
         """Begin a new region at random points [k, D]."""
+        if not self._some_feasible and self._expected.source is not Source.RESTART:
+            self.merit.restore(self._restoring_weight())
         self.region.begin_again(self.options)
         x = restart_points(self.archive, self.merit, self.rng.random((1, self.dim)), self.low, self.high)
         for each in self.extensions:
             x = each.restart(self, x)
         self._expected = Prediction(Source.RESTART)
         return x
+
+    def _restoring_weight(self) -> float:
+        """The weight of (8.1), by the last subproblem; 0 if no constraint is violated at its centre."""
+        made, violation = self._expected, self.merit.violation(self.local.value)
+        changes = np.maximum(made.changes, FLAT_CHANGE * made.radius * violation)
+        return self.options.least_price * float(
+            np.where(violation > 0.0, made.f_change / changes, 0.0).max(initial=0.0)
+        )
 
     def _fit_models(self) -> LocalFit:
         """Fit the models, by the chain of all extensions, and move the region to their centre."""
