@@ -86,6 +86,19 @@ class TrustRegionEngine(Engine):
             search.region.radius *= 0.01 ** float(exponent)
 
 
+MOST_VARIABLES, MOST_CONSTRAINTS = 50, 1000
+
+
+def supports(task: LockstepTask, n_constraints: int = 0) -> bool:
+    """Whether this engine has all features that a task needs; others need the engine in tr/.
+
+    Those are noise that was declared, categories, and many variables or constraints. Asynchronous workers are not part
+    of a task.
+    """
+    few = task.dim <= MOST_VARIABLES and n_constraints <= MOST_CONSTRAINTS
+    return few and task.categories is None and task.noisy is not True
+
+
 def answers_of(ev: Evaluation) -> list[Answers]:
     """The answers of each run of an evaluation [B, n]."""
     y = side_by_side(ev)
