@@ -28,6 +28,7 @@ MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "plot"}
 MAY_IMPORT["engines"] = {"core", "rules"}
 MAY_IMPORT["tr"] = {"core"}
+MAY_IMPORT["tr_single"] = {"core"}
 MAY_IMPORT["policies"] = {"core", "rules", "engines"}
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from meco.core.polytope import Polytope
 from meco.errors import InvalidInput
-from meco.tr.polytope import Polytope
 
 
 def random_polytope(rng, dim, rows):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from meco.core.polytope import Polytope
 from meco.tr.initial_design import star
-from meco.tr.polytope import Polytope
 
 INF = np.inf
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from meco.core.engine import Task
 from meco.core.known_limits import KnownLimits
+from meco.core.polytope import Polytope
 from meco.tr.archive import PointArchive
 from meco.tr.lattice import Lattice
 from meco.tr.model_fit import LocalFit
-from meco.tr.polytope import Polytope
 from meco.tr.region import Region
 
 MAX_REACH_RADII = 2.0  # from the anchor: of the region, or of the points that the models were fitted to

@@ -1,0 +1,1 @@
+"""Optional behaviour of the trust-region search, one extension per module."""
