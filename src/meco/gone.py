@@ -70,6 +70,11 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     },
 }
 MODULES = {  # below meco, with all that is inside
+    "figures": "result.plot() and result.report() draw, with meco.plot",
+    "bench.report": "meco.report has frame, stats, tables, figures and page",
+    "commands.challenge": "meco bench compares policies",
+    "commands.episodes": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO",
+    "commands.train_tr": _TR,
     "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
     "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
     "learn.paper.mixed": "policies in one batch share decoder and reward",
