@@ -97,7 +97,7 @@ def _draw_panels(result: Any, panels: Sequence[Any], title: str = "") -> Any | N
     columns = min(2, len(made))
     rows = -(-len(made) // columns)
     with styled():
-        figure, axes = make_figure(SIZE[0] * columns, SIZE[1] * rows, rows, columns)
+        figure, axes = make_figure(max(SIZE[0] * columns, 6.0), SIZE[1] * rows, rows, columns)
         for ax in list(axes.flat)[len(made) :]:
             ax.set_axis_off()
         starts = find_restarts(result)
