@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -468,6 +468,3 @@ def draw_routes(runs: ExperimentRuns, colours: Colours) -> Picture:
     table = tables.make_route_table(runs)
     caption = "The best run of each method, feasibility first; a dashed route is infeasible. Axes in kilometres."
     return Picture(table.name, "Routes", figure, caption, table)
-
-
-Drawing = Callable[[ExperimentRuns, Colours], Picture | None]

@@ -14,7 +14,7 @@ import numpy as np
 from meco.bench.plan import printed
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
-from meco.errors import MecoError, load_extra
+from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.plot.style import one_line
 from meco.report import profiles, stats
@@ -608,11 +608,3 @@ def list_missing(sets: Sequence[ExperimentRuns]) -> list[str]:
             more = f" and {len(cells) - 4} more problems" if len(cells) > 4 else ""
             lines.append(f"{label}{runs.title_suffix}: {shown}{more} ({reason})")
     return lines
-
-
-def describe_problem(runs: ExperimentRuns, problem: str) -> str:
-    """Title of a problem, or its name where it cannot be loaded here."""
-    try:
-        return load_problem(runs.cases[runs.problems.index(problem)], runs.experiment.files).title or problem
-    except MecoError:
-        return problem
