@@ -80,3 +80,4 @@ def test_without_matplotlib_a_picture_names_the_extra(tmp_path):
     said = run_command_without(("matplotlib",), *words, code=2)
     assert "matplotlib" in said
     assert "plot]" in said
+    assert "feasible" not in said  # before the run

@@ -97,3 +97,31 @@ def test_a_pair_table_counts_each_other_method_once(runs):
     assert "cannot reach 0.05" in table.caption
     found = stats.compare(stats.order_keys(runs, "score"), runs.labels, "SHADE")
     assert_array_equal(table.frame["p (Holm), f+ν"], found.p)
+
+
+def test_a_problem_without_any_run_has_dashes(folder):
+    contents = read_results(folder)
+    kept = {run: record for run, record in contents.runs.items() if run.case.problem != "C04"}
+    runs = read_runs(replace(contents, runs=kept), SMALL, 10)
+    for table in tables.make_value_tables(runs):
+        assert set(table.texts().loc["C04"]) == {"–"}
+        assert set(table.cell_marks().loc["C04"]) == {""}
+        assert "best" in set(table.cell_marks().loc["C01"])
+
+
+def test_lines_of_a_cell_are_one_line_in_text_files(runs):
+    table = tables.make_rank_table([runs])
+    text = "\n".join(table.to_text())
+    assert "\\n" not in text
+    first = table.texts().iloc[0, 0].split("\n")
+    for shown in (text, table.to_markdown(), table.to_latex()):
+        assert f"{first[0]} ({first[1]})" in shown
+
+
+def test_only_methods_with_too_few_runs_are_named(runs):
+    assert tables.make_pair_table(runs, "SHADE").caption.endswith("for SHADE-eps, MA-ES, MeCO-rand.")
+    assert tables._least_p(3, 10) < stats.ALPHA < tables._least_p(3, 3)
+
+
+def test_html_in_a_name_is_a_text_in_markdown():
+    assert tables.escape_markdown("<b>a|b</b> < 0.1") == r"&lt;b>a\|b&lt;/b> < 0.1"

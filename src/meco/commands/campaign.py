@@ -14,7 +14,7 @@ from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import CampaignStopped, Summary, raise_when_stopped, run_campaign
-from meco.errors import InvalidInput, MecoError
+from meco.errors import InvalidInput, MecoError, load_extra
 
 
 def add_campaign_options(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +49,9 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
 
     0: every run is there; 1: some failed; 128 + n: stopped by signal n. MecoError where nothing could be run.
     """
+    if not args.no_report:  # before hours of runs, not after them
+        for package in ("pandas", "matplotlib", "jinja2", "scipy"):
+            load_extra(package, "report", "the report (--no-report leaves it out)")
     try:
         with raise_when_stopped():
             summary = _run_missing(experiments, folder, args)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, load_extra
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES, parse_json
 from meco.plot.style import check_suffix
@@ -109,6 +109,10 @@ def check_paths(args: argparse.Namespace) -> None:
     """
     if args.plot is not None:
         check_suffix(args.plot)
+    if args.plot is not None or args.report is not None:
+        load_extra("matplotlib", "plot", "a figure")
+    if args.report is not None:
+        load_extra("jinja2", "plot", "a page")
     for option in ("plot", "report"):
         path = getattr(args, option)
         if path is None:

@@ -27,7 +27,7 @@ def plot_mission(mission: Mission, x: np.ndarray | None = None) -> Any:
         ax = axes[0, 0]
         draw_ground(ax, mission)
         _draw_bandwidth(ax, mission)
-        title = f"{mission.name}  {mission.description}"
+        title = f"{mission.name}  {mission.description}".replace("$", r"\$")
         if x is not None:
             _draw_flight(ax, mission, x)
             title += f"\n{describe_flight(mission, x)}"

@@ -20,7 +20,7 @@ CONTROL_LINES = {  # names in the trace, and their labels
     "feasible_share": "feasible share",
     "failed_share": "share of failed calls",
 }
-SIZE = (5.6, 3.0)  # inches of a panel
+SIZE = (4.5, 2.8)  # inches of a panel; two of them are legible on a page of 600 pixels
 
 
 def plot_run(result: Any) -> Any:
@@ -48,13 +48,13 @@ def plot_scores(results: Sequence[Any]) -> Any:
     """f + nu of each run of solve() over its evaluations."""
     first = results[0]
     with styled():
-        figure, axes = make_figure(*SIZE)
+        figure, axes = make_figure(5.6, 3.0)
         ax = axes[0, 0]
         for k, result in enumerate(results):
             ax.plot(result.trace["nfev"], result.trace["score"], color=COLOURS[k % len(COLOURS)], lw=1.3)
         if all((result.trace["score"] > 0.0).all() for result in results):
             ax.set_yscale("log")
-        ax.set(title=f"{first.run.method} on {first.run.problem}", xlabel="evaluations", ylabel="f + ν")
+        ax.set(title=label_text(f"{first.run.method} on {first.run.problem}"), xlabel="evaluations", ylabel="f + ν")
         figure.legend([f"seed {r.run.seed}" for r in results], loc="outside right upper")
     return figure
 
@@ -97,7 +97,7 @@ def _draw_panels(result: Any, panels: Sequence[Any], title: str = "") -> Any | N
     columns = min(2, len(made))
     rows = -(-len(made) // columns)
     with styled():
-        figure, axes = make_figure(SIZE[0] * columns, SIZE[1] * rows, rows, columns)
+        figure, axes = make_figure(max(SIZE[0] * columns, 6.0), SIZE[1] * rows, rows, columns)
         for ax in list(axes.flat)[len(made) :]:
             ax.set_axis_off()
         starts = find_restarts(result)
@@ -110,7 +110,7 @@ def _draw_panels(result: Any, panels: Sequence[Any], title: str = "") -> Any | N
             if len(labels) > 1:
                 ax.legend(handles, labels, fontsize=8)
         if title:
-            figure.suptitle(title, fontsize=10)
+            figure.suptitle(label_text(title), fontsize=10)
     return figure
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.files.atomic import open_output
 from meco.plot.page import Note, PagePicture, PageTable, Section, render_page
 from meco.plot.run import count_best_points, plot_best_points, plot_convergence, plot_search, plot_violation
 from meco.plot.style import one_line, to_svg
@@ -20,9 +21,10 @@ AT_BOUND = 1e-6  # share of the range within which a value counts as at its boun
 
 def write_report(result: Any, path: Any, title: str = "", author: str = "", notes: str = "") -> Path:
     """Write the page of a result over a file that is there; gives its path."""
-    place = Path(path)
-    place.write_text(compose_run_page(result, title, author, notes), encoding="utf-8")
-    return place
+    page = compose_run_page(result, title, author, notes)
+    with open_output(path) as file:
+        file.write(page)
+    return Path(path)
 
 
 def compose_run_page(result: Any, title: str = "", author: str = "", notes: str = "", refresh: int = 0) -> str:

@@ -36,5 +36,5 @@ def plot_training(
         figure.colorbar(shown, ax=axes[1, 1], label="share")
         axes[1, 1].set(title="Actions taken", xlabel="epoch", ylabel="action")
         axes[1, 1].grid(visible=False)
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(title.replace("$", r"\$"), fontsize=10)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ def _percent_axis(axes: Any, **more: Any) -> None:
 
 
 def draw_critical(runs: ExperimentRuns, colours: Colours) -> Picture | None:
-    """Critical-difference diagrams: a bar joins methods whose ranks do not differ (Nemenyi, 0.05)."""
+    """Critical-difference diagrams: a bar joins methods whose ranks do not differ significantly (Nemenyi, 0.05)."""
     table = tables.make_critical_table(runs)
     if table is None:
         return None
@@ -113,7 +113,9 @@ def draw_critical(runs: ExperimentRuns, colours: Colours) -> Picture | None:
         figure, axes = make_figure(WIDTH, 2 * (1.5 + 0.23 * rows), 2, 1)
         for ax, (metric, title) in zip(axes[:, 0], METRICS.items()):
             _draw_critical_diagram(ax, stats.ranks(runs, metric), colours, title)
-    caption = f"Average ranks, best at the left. A bar joins methods whose ranks do not differ. {table.caption}"
+    caption = (
+        f"Average ranks, best at the left. A bar joins methods whose ranks do not differ significantly. {table.caption}"
+    )
     return Picture(table.name, f"Critical differences{runs.title_suffix}", figure, caption, table)
 
 
@@ -361,8 +363,10 @@ def draw_relative(sets: Sequence[ExperimentRuns], colours: Colours) -> Picture:
 def _draw_tiles(ax: Any, values: Any, texts: Any = None) -> None:
     """Coloured tiles of a frame: darker is larger."""
     numbers = values.to_numpy(dtype=np.float64)
-    low, high = np.nanmin(numbers), np.nanmax(numbers)
-    low, high = (0.0, 1.0) if texts is None else (low - 0.15 * (high - low), high + 0.9 * (high - low or 1.0))
+    low, high = 0.0, 1.0
+    if texts is not None and not np.isnan(numbers).all():
+        least, most = np.nanmin(numbers), np.nanmax(numbers)
+        low, high = least - 0.15 * (most - least), most + 0.9 * (most - least or 1.0)
     ax.pcolormesh(numbers, cmap="Blues", vmin=low, vmax=high, edgecolors="white", linewidth=0.6)
     ax.set_xticks(np.arange(values.shape[1]) + 0.5, [label_text(str(name)) for name in values.columns])
     ax.set_yticks(np.arange(values.shape[0]) + 0.5, [label_text(str(name)) for name in values.index])
@@ -464,6 +468,3 @@ def draw_routes(runs: ExperimentRuns, colours: Colours) -> Picture:
     table = tables.make_route_table(runs)
     caption = "The best run of each method, feasibility first; a dashed route is infeasible. Axes in kilometres."
     return Picture(table.name, "Routes", figure, caption, table)
-
-
-Drawing = Callable[[ExperimentRuns, Colours], Picture | None]

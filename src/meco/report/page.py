@@ -39,6 +39,7 @@ SUITES = {  # experiments that stand for a suite -> what their problems are call
     "families": "generated families",
 }
 MOST_METHODS = 12  # in the overview
+MOST_SESSIONS = 20  # in a section that is not folded
 SMALL_PAGE = 1  # experiments from which on sections are folded
 VIEWS: dict[str, Callable[[ExperimentRuns, Colours], Made]] = {  # of one dimension, by the names in plans
     "choice": lambda runs, colours: [
@@ -281,7 +282,7 @@ def _make_provenance(chapters: Sequence[Chapter], contents: StoreContents, folde
     cost = [[label, f"{total / 3600:.2f}", f"{total / count:.3g}"] for total, count, label in times]
     items: list[Any] = [sessions, PageTable("Time by method", ["Method", "core hours", "seconds per run"], cost)]
     items.append(f"SHA-256 of the numbers of all runs: {contents.digest}")
-    return Section("made", "How this was made", items, folded)
+    return Section("made", "How this was made", items, folded or len(rows) > MOST_SESSIONS)
 
 
 # -- files -----------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from meco.bench.plan import printed
 from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
-from meco.errors import MecoError, load_extra
+from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.plot.style import one_line
 from meco.report import profiles, stats
@@ -82,17 +84,16 @@ class Table:
 
     def to_markdown(self) -> str:
         """A Markdown table; best numbers are bold."""
-        texts, marks = self.texts(), self.cell_marks()
+        texts, marks = self.texts().map(_join_lines), self.cell_marks()
         rows = [[str(texts.index.name or ""), *map(str, texts.columns)], ["---"] * (texts.shape[1] + 1)]
         for label, cells, how in zip(texts.index, texts.to_numpy(), marks.to_numpy()):
             rows.append([str(label), *(f"**{c}**" if m == "best" else str(c) for c, m in zip(cells, how))])
-        escaped = ("| " + " | ".join(one_line(c).replace("|", r"\|") for c in row) + " |" for row in rows)
-        return "\n".join([*escaped, ""])
+        return "\n".join(["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows] + [""])
 
     def to_latex(self) -> str:
         """A LaTeX tabular with the rules of booktabs; best numbers are bold, second ones underlined."""
         commands = {"best": r"\textbf{%s}", "second": r"\underline{%s}"}
-        texts, marks = self.texts(), self.cell_marks()
+        texts, marks = self.texts().map(_join_lines), self.cell_marks()
         head = [escape_latex(texts.index.name or ""), *map(escape_latex, texts.columns)]
         rows = [
             [escape_latex(label), *(commands.get(m, "%s") % escape_latex(c) for c, m in zip(cells, how))]
@@ -105,7 +106,7 @@ class Table:
 
     def to_text(self) -> list[str]:
         """Lines for a terminal."""
-        return self.texts().rename_axis(None).to_string().splitlines()
+        return self.texts().rename_axis(None).map(_join_lines).to_string().splitlines()
 
 
 def escape_latex(text: Any) -> str:
@@ -113,9 +114,20 @@ def escape_latex(text: Any) -> str:
     return "".join(LATEX.get(letter, letter) for letter in one_line(text))
 
 
+def escape_markdown(text: Any) -> str:
+    """A text as a cell of a Markdown table shows it: HTML and bars as they are."""
+    return re.sub("<(?=[A-Za-z/!?])", "&lt;", one_line(text)).replace("|", r"\|")
+
+
 def guard_formula(value: Any) -> Any:
     """A text that a spreadsheet shows and does not run."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value
+
+
+def _join_lines(cell: Any) -> str:
+    """A cell in one line; further lines in parentheses."""
+    first, *more = str(cell).split("\n")
+    return one_line(f"{first} ({', '.join(more)})" if more else first)
 
 
 def mark_best(values: Sequence[float] | np.ndarray, digits: int = 9) -> list[str]:
@@ -250,8 +262,8 @@ def make_score_table(runs: ExperimentRuns) -> Table:
     _join_printed(frame, cells, {"mean": "printed_mean", "std": "printed_std"})
     lines = [("{:.3g}", "mean"), ("± {:.2g}", "std"), ("last population {:.3g}", "mean_last_population")]
     shown = _stack_lines(frame, [*lines, ("paper {:.3g}", "printed_mean")], runs)
-    marks = frame["mean"].unstack("method").reindex(columns=runs.labels).T.apply(lambda c: mark_best(c.to_numpy())).T
-    marks = _frame(dict(zip(runs.labels, zip(*marks.to_numpy()))), index=shown.index)
+    means = frame["mean"].unstack("method").reindex(index=runs.problems, columns=runs.labels)
+    marks = _frame({p: mark_best(means.loc[p].to_numpy()) for p in runs.problems}, index=runs.labels).T
     caption = "Mean and deviation of the least f+ν of all evaluated points; best bold, second underlined."
     if cells:
         below = frame["mean"] < frame["printed_mean"]
@@ -333,7 +345,7 @@ def make_pair_table(runs: ExperimentRuns, base: str) -> Table:
     test = "a signed-rank test over problems on mean places" if len(runs.problems) > 1 else "a rank-sum test"
     caption = (
         f"Wins, ties and losses of {base} count problems by a rank-sum test of the runs at 0.05. p is of {test}, with "
-        f"Holm's correction.{_note_few_runs(runs)}"
+        f"Holm's correction.{_note_few_runs(runs, base)}"
     )
     title = f"{base} against each method{runs.title_suffix}"
     text = _frame(shown, index=frame.index)
@@ -344,10 +356,16 @@ def _verdict(row: Any) -> str:
     return "no difference shown" if row.p >= stats.ALPHA else "ahead" if row.ahead else "behind"
 
 
-def _note_few_runs(runs: ExperimentRuns) -> str:
-    """A sentence where methods have too few runs for a rank-sum test to reach 0.05; else ""."""
-    fewest = int(runs.table.groupby(["label", "problem"], observed=True).size().min())
-    return "" if fewest >= 4 else f" With {fewest} runs a rank-sum test cannot reach 0.05; four are the fewest."
+def _note_few_runs(runs: ExperimentRuns, base: str) -> str:
+    """A sentence that names the methods with too few runs for a rank-sum test against base to reach 0.05; else ""."""
+    counts = runs.table.groupby(["label", "problem"], observed=True).size().groupby("label", observed=True).max()
+    few = [label for label in runs.complete if label != base and _least_p(counts[base], counts[label]) >= stats.ALPHA]
+    return f" With so few runs the rank-sum test cannot reach 0.05 for {', '.join(few)}." if few else ""
+
+
+def _least_p(a: int, b: int) -> float:
+    """The smallest p of an exact two-sided rank-sum test of a and b runs."""
+    return 2.0 / math.comb(int(a + b), int(a))
 
 
 # -- shares and ends of curves ---------------------------------------------------------------
@@ -516,7 +534,8 @@ def performance(runs: ExperimentRuns) -> dict[str, np.ndarray]:
     place = np.full(score.shape, np.nan)
     for p in range(score.shape[1]):
         column = _pandas().Series(order[:, p].reshape(-1)).rank().to_numpy()
-        place[:, p] = (1.0 - (column - 1) / max(np.nanmax(column) - 1, 1)).reshape(score.shape[0], -1)
+        last = max(np.max(column, initial=0, where=~np.isnan(column)) - 1, 1)
+        place[:, p] = (1.0 - (column - 1) / last).reshape(score.shape[0], -1)
     return {"score": share, "first": place}
 
 
@@ -589,11 +608,3 @@ def list_missing(sets: Sequence[ExperimentRuns]) -> list[str]:
             more = f" and {len(cells) - 4} more problems" if len(cells) > 4 else ""
             lines.append(f"{label}{runs.title_suffix}: {shown}{more} ({reason})")
     return lines
-
-
-def describe_problem(runs: ExperimentRuns, problem: str) -> str:
-    """Title of a problem, or its name where it cannot be loaded here."""
-    try:
-        return load_problem(runs.cases[runs.problems.index(problem)], runs.experiment.files).title or problem
-    except MecoError:
-        return problem
