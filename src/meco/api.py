@@ -119,6 +119,7 @@ def minimize(
             from meco.run.cheap_constraints import add_cheap_constraints
 
             request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
+        request.check_noise_length()
         fingerprints = Fingerprints(fingerprint_function(fun, separate, free), _find_known_function(evaluated))
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:

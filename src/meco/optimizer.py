@@ -84,6 +84,7 @@ class Optimizer:
             noise=noise,
         )
         self.request = _add_cheap(self.request, cheap, pool)
+        self.request.check_noise_length()
         for note in self.request.notes:
             warn_user(note)
         counts = (read_whole_number(n_ineq, "n_ineq", least=0), read_whole_number(n_eq, "n_eq", least=0))

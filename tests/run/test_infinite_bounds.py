@@ -116,7 +116,7 @@ def test_linear_constraints_are_known_exactly_without_a_box(hard):
         assert (np.array(asked) @ [1.0, 2.0] <= 90.0 * (1 + 1e-9)).all()
 
 
-def test_a_row_that_no_point_keeps_is_refused_and_one_with_an_infinite_term_is_not():
+def test_a_row_that_no_point_keeps_gives_a_warning_and_one_with_an_infinite_term_does_not():
     unreachable = LinearConstraint([[1.0, 0.0]], -INF, -1.0)
     with pytest.warns(UserWarning, match="lies between 0 and inf within the bounds"):
         meco.minimize(plane, [(0.0, INF)] * 2, unreachable, x0=[1.0, 1.0], budget=20)

@@ -30,7 +30,6 @@ class Sum:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"constraints": Sum(16.0, np.inf)}, "between -15 and 15 within the bounds"),
         (
             {"tolerances": Tolerances(names=["a"]), "evaluated": ([[0.0] * 3], [1.0], [[1.0, 2.0]])},
             "1 names, but evaluated has 2",

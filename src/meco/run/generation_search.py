@@ -10,7 +10,7 @@ from meco.core.memory import Record
 from meco.run.folder.search_state import can_save_search, capture_search, restore_search
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.log.evaluation_log import EvaluationLog, fix_equalities
 from meco.run.request import Request
 from meco.run.search import make_search
 
@@ -69,7 +69,7 @@ class GenerationSearch:
 
     def _tell_generation(self) -> None:
         """Tell the engine a complete generation, keep its state, and check what the constraints are."""
-        self.log.fix_equalities(len(self._numbers))
+        fix_equalities(self.log, len(self._numbers))
         self.loop.evaluate_and_tell(self._unit)
         self.nit += 1
         self.log.check_constraints()

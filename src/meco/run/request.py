@@ -21,7 +21,7 @@ from meco.methods import METHODS, methods_that_offer
 from meco.options import EQ_TOL, Method, Noise, Tolerances, Workers, read_noise
 from meco.read_numbers import read_whole_number
 from meco.run.given_points import read_prior_evaluations, read_start
-from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations, default_equality_tolerances
 from meco.run.scipy_compat import read_seed, resolve_method, spread_scalar_bounds
 from meco.run.tolerances import (
     check_constraint_names,
@@ -124,7 +124,7 @@ class Request:
 
     def _default_equality_tolerances(self, log: EvaluationLog, *, strict: bool) -> np.ndarray:
         """Tolerances [q] of equalities without one of their own; cheap ones have that of the points called."""
-        found = log.default_equality_tolerances()
+        found = default_equality_tolerances(log)
         if strict and log.equalities.fixed is None:
             found = np.zeros_like(found)
         if self.cheap is not None and (count := self.cheap.values.n_eq) and found.size >= count:
@@ -150,6 +150,19 @@ class Request:
         exact = {row.name for row in self.linear_rows}  # linear and cheap constraints have no noise
         exact |= set() if self.cheap is None else set(self.cheap.values.names)
         return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
+
+    def check_noise_length(self) -> None:
+        """InvalidInput where a list of noise does not fit names or known values, which may hold exact constraints."""
+        exact = len(self.linear_rows) + (0 if self.cheap is None else len(self.cheap.values.names))
+        if not isinstance(self.noise, list) or exact:  # which a list may leave out: the first answer tells
+            return
+        if self.constraint_names:
+            resolve_noise_by_name(self.noise, self.constraint_names)
+        if self.known is not None and len(self.noise) != 1 + self.known.g.shape[1] + self.known.h.shape[1]:
+            raise InvalidInput(
+                f"noise has {len(self.noise)} values, but evaluated has f, {self.known.g.shape[1]} inequalities and "
+                f"{self.known.h.shape[1]} equalities"
+            )
 
     def check_names(self, log: EvaluationLog) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
@@ -252,7 +265,7 @@ def make_request(
             raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
     known = None if evaluated is None else read_prior_evaluations(evaluated, variables)
     _check_tolerance_names(allowed, known)
-    level = _read_noise_level(noise, allowed, known)
+    level = _read_noise_level(noise, allowed)
     request = Request(
         variables,
         budget,
@@ -311,16 +324,11 @@ def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) 
         check_constraint_names(getattr(allowed, keyword), allowed.names, keyword)
 
 
-def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations | None) -> Noise | None:
-    """Noise in one of its forms, refused where it does not fit the names, or the number of known values."""
+def _read_noise_level(noise: Any, allowed: Tolerances) -> Noise | None:
+    """Noise in one of its forms, refused where it does not fit the names."""
     found = read_noise(noise)
-    if allowed.names and (isinstance(found, dict) or (isinstance(found, list) and len(found) > 1 + len(allowed.names))):
-        resolve_noise_by_name(found, allowed.names)  # a list may leave out exact constraints, which are not known yet
-    if known is not None and isinstance(found, list) and len(found) > 1 + known.g.shape[1] + known.h.shape[1]:
-        raise InvalidInput(
-            f"noise has {len(found)} values, but evaluated has f, {known.g.shape[1]} inequalities and "
-            f"{known.h.shape[1]} equalities"
-        )
+    if allowed.names and isinstance(found, dict):
+        resolve_noise_by_name(found, allowed.names)
     return found
 
 

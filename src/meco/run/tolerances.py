@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.log.evaluation_log import EvaluationLog, default_equality_tolerances
 
 DEFAULT_TOLERANCES = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
@@ -59,7 +59,7 @@ def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str, defaul
 def resolve_recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
     """The tolerances of a run folder's inputs, for the constraints that its log holds."""
     given = inputs["tolerances"]
-    names, default = log.constraint_names(given["names"]), log.default_equality_tolerances()
+    names, default = log.constraint_names(given["names"]), default_equality_tolerances(log)
     return resolve_tolerances_by_name(given["ineq"], given["eq"], names, log.counts[0], default)
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,18 +19,14 @@ from meco.errors import UnknownName
 from meco.options import Stop
 from meco.run.calling.answers import (
     FAULT_MESSAGES,
-    GAVE_A_DICT,
-    GAVE_TOO_MANY,
-    MISSING_VALUE,
-    NO_KEY,
     Answer,
     EvaluationFailed,
     Fault,
-    Mistake,
 )
 from meco.run.calling.blas_threads import threads_of_caller
 from meco.run.calling.call import Call
-from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, names_grow
+from meco.run.calling.first_answers import FirstAnswers
+from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events, fix_equalities, names_grow
 from meco.run.scipy_compat import read_callback
 
 if TYPE_CHECKING:
@@ -40,18 +35,6 @@ if TYPE_CHECKING:
 ON_ERROR = (None, "penalize", "retry", "raise")
 WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
 MAX_RETRIES = 2  # further calls that a failed point may get
-SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
-SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
-CERTAIN_MISTAKES = (GAVE_A_DICT, GAVE_TOO_MANY)  # of a constraint, which one call is enough to see
-SAME_LINE_CALLS = 3  # calls that raise a likely mistake at one line, before any has succeeded, that end a run
-LEAST_FAILURES = 20  # calls that fail before any has succeeded that end a run, or 3 D + 1
-START_HINT = "if these designs fail and others do not, begin at one that works: x0="
-MISTAKE_HINT = "correct it"
-COMMAND_OPTIONS = {"x0=": "--x0", 'on_error="penalize"': "--on-error penalize"}  # as the command line calls them
-RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
-DICT_HINT = 'a dict has the keys "f", "g", "h" and "se" alone, and "info" for what is not to be read'
-CONSTRAINT_HINT = "a constraint returns numbers, which are to be <= 0 or within its limits: write `return g`"
-ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
     "running": "the run goes on",
     "budget": "the budget is spent",
@@ -250,10 +233,7 @@ class Caller:
 
         UnknownName for another on_error.
         """
-        self._names = () if variables is None else variables.names
-        self._most_failures = LEAST_FAILURES if variables is None else max(LEAST_FAILURES, 3 * len(variables.each) + 1)
-        self._raised_at: Counter[str] = Counter()  # likely mistakes by line
-        self._failed_calls = 0  # of this session, before any call has succeeded
+        self._first = FirstAnswers(log, variables, vectorized=vectorized)
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
@@ -264,7 +244,6 @@ class Caller:
         self._retried = 0  # calls beyond the first of each point that are not counted yet
         self.mismatch_reported = False  # whether a mismatch was reported
         self.strictly_feasible_seen = False  # whether a point with every g <= 0 was seen
-        self.first_answers: dict[int, list[Answer]] = {}  # of the first calls
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -302,7 +281,7 @@ class Caller:
             attempt += 1
             todo = self._points_to_retry(final, attempt)
         self.batch += 1
-        if self.log.fix_equalities(len(points)):
+        if fix_equalities(self.log, len(points)):
             self.watched = 0  # only h = 0 counted until now
             self._watch_until(self.log.planned)
         self.log.check_constraints()
@@ -341,74 +320,8 @@ class Caller:
         if answers[0].fault is Fault.NOT_CALLED:
             detail = f"a call could not be made ({answers[0].reason}); a resumed run asks for its point again"
             raise StopRun("workers", detail)
-        if self.on_error is not None:
-            return
-        self._check_mistakes(answers)
-        if call_index < SAME_ERROR_CALLS:
-            self._check_same_error(call_index, answers)
-        self._check_failure_count(answers)
-
-    def _check_same_error(self, call_index: int, answers: list[Answer]) -> None:
-        """EvaluationFailed where SAME_ERROR_CALLS first calls all fail in one way."""
-        if answers[0].fault is Fault.MALFORMED and any(said in answers[0].reason for said in CERTAIN_MISTAKES):
-            raise EvaluationFailed(f"{answers[0].reason}{_describe_where(answers[0])}")
-        self.first_answers[call_index] = answers
-        calls, points = len(self.first_answers), sum(map(len, self.first_answers.values()))
-        enough = calls == SAME_ERROR_CALLS or (self.vectorized and calls > 1 and points >= SAME_ERROR_POINTS)
-        every = [answer for given in self.first_answers.values() for answer in given]
-        if not enough or max(self.first_answers) + 1 != calls:
-            return
-        if all(answer.fault is Fault.MALFORMED for answer in every):
-            of_constraint = every[0].reason.startswith("constraint ")
-            hint = CONSTRAINT_HINT if of_constraint else ROWS_HINT if self.vectorized else RETURN_HINT
-            hint = DICT_HINT if NO_KEY in every[0].reason else hint
-            whose = "a constraint" if of_constraint else "fun"
-            _raise_same_error(f"the first {calls} answers of {whose} cannot be read: {every[0].reason}", every[0], hint)
-        if every[0].reason.endswith(MISSING_VALUE) and len({answer.reason for answer in every}) == 1:
-            _raise_same_error(f"in the first {calls} answers of fun {every[0].reason}", every[0], RETURN_HINT)
-        if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
-            said = f"the first {calls} calls of fun all raised {_describe_reason(answers[0])}"
-            _raise_same_error(said, answers[0], START_HINT)
-
-    def _check_mistakes(self, answers: list[Answer]) -> None:
-        """EvaluationFailed where a call shows a mistake in the code.
-
-        A name that is not defined is one at any time. A missing key may also be what a simulation that crashed leaves,
-        so it counts only while nothing has succeeded, and at the third time.
-        """
-        for answer in answers:
-            if answer.mistake is Mistake.CERTAIN:
-                _raise_same_error(f"fun raised {_describe_reason(answer)}", answer, MISTAKE_HINT)
-        if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
-            return
-        answer = answers[0]
-        if answer.mistake is Mistake.LIKELY and answer.where:
-            self._raised_at[answer.where] += 1
-            if self._raised_at[answer.where] == SAME_LINE_CALLS:
-                said = f"no call has succeeded, and {SAME_LINE_CALLS} raised {_describe_reason(answer)}"
-                _raise_same_error(said, answer, self._hint_at_names(answer) or START_HINT)
-
-    def _check_failure_count(self, answers: list[Answer]) -> None:
-        """EvaluationFailed where too many evaluations have failed before the first success.
-
-        A vectorized function gets a second call.
-        """
-        if any(answer.fault is Fault.NONE for answer in answers) or self.log.has_success:
-            return
-        self._failed_calls += 1
-        answer, failed = answers[0], len(self.log.entries) + len(self.log.waiting) + len(answers)
-        if failed >= self._most_failures and (self._failed_calls > 1 or not self.vectorized):
-            said = f"none of the first {failed} evaluations succeeded; the last {FAULT_MESSAGES[answer.fault]}"
-            reason = f": {_describe_reason(answer)}" if answer.reason else ""
-            _raise_same_error(said + reason, answer, START_HINT)
-
-    def _hint_at_names(self, answer: Answer) -> str:
-        """What x is where variables have names and an error looks as if that was forgotten; "" elsewhere."""
-        if not self._names or not (answer.reason.startswith("KeyError") or "dict" in answer.reason):
-            return ""
-        keys = ", ".join(f'"{name}"' for name in self._names[:5]) + ", ..." * (len(self._names) > 5)
-        use = "" if answer.reason.startswith("KeyError: '") else f': use x["{self._names[0]}"], not x[0]'
-        return f"your bounds are named, so fun receives a dict with the keys {keys}{use}"
+        if self.on_error is None:
+            self._first.check(call_index, answers)
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Indices of points that share a call: one each, or all of them in as many calls as there are workers."""
@@ -476,26 +389,3 @@ def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
     """The error, for the caller to raise, of a failed call where on_error is "raise"."""
     point = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")
-
-
-def _describe_reason(answer: Answer) -> str:
-    """The reason of an answer, as any terminal can show it."""
-    return answer.reason.encode("utf-8", "backslashreplace").decode()
-
-
-def _describe_where(answer: Answer) -> str:
-    """The place that an answer names, for the end of a sentence; "" where it names none."""
-    return f", {answer.where}" if answer.where else ""
-
-
-def _raise_same_error(said: str, answer: Answer, hint: str) -> NoReturn:
-    """Raise EvaluationFailed, from what fun raised if it did: what is said, where in fun, a hint, the way to go on.
-
-    On the command line the hint and the way are spelled as its options.
-    """
-    place = _describe_where(answer)
-    advice = option = f'; {hint}; on_error="penalize" goes on regardless'
-    for keyword, spelling in COMMAND_OPTIONS.items():
-        option = option.replace(keyword, spelling)
-    error = EvaluationFailed(said + place + advice).on_command_line(said + place + option)
-    raise error from (None if answer.cause is None else answer.cause.error)

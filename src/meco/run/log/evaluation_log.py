@@ -125,7 +125,6 @@ class EvaluationLog:
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
-        self.has_success = False  # whether a call gave a usable answer
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
         self._builders: dict[bool, EvaluationsBuilder] = {}  # by number, and by arrival
@@ -204,7 +203,6 @@ class EvaluationLog:
     def _enter_or_wait(self, entry: Entry, reason: str, *, new: bool) -> None:
         """Keep an answer, or let it wait until it is known what the constraints are; it may vote."""
         if entry.good:
-            self.has_success = True
             self._vote.note_answer(entry)
             self.equalities.note_arrival(entry.number)
         if self.constraints is None:
@@ -214,18 +212,7 @@ class EvaluationLog:
         if self._vote.count_votes(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
         if self.equalities.by_arrival:
-            self.fix_equalities()
-
-    def fix_equalities(self, calls: int = 1) -> bool:
-        """Fix the default tolerances of equalities once the first design is answered: whether that was done now.
-
-        calls is the size of the batch that was answered last.
-        """
-        return self.equalities.fix(self.entries, self.counts[1], calls)
-
-    def default_equality_tolerances(self) -> np.ndarray:
-        """Tolerances [q] of equalities without one of their own; estimates before they are fixed."""
-        return self.equalities.estimate(self.entries.values(), self.counts[1])
+            fix_equalities(self)
 
     def fix_constraints(self) -> None:
         """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
@@ -383,6 +370,19 @@ def make_columns(log: EvaluationLog, listing: Listing) -> None:
     log._find_builder(listing).make_columns(log.entries)
 
 
+def fix_equalities(log: EvaluationLog, calls: int = 1) -> bool:
+    """Fix the default tolerances of equalities once the first design is answered: whether that was done now.
+
+    calls is the size of the batch that was answered last.
+    """
+    return log.equalities.fix(log.entries, log.counts[1], calls)
+
+
+def default_equality_tolerances(log: EvaluationLog) -> np.ndarray:
+    """Tolerances [q] of equalities without one of their own; estimates before they are fixed."""
+    return log.equalities.estimate(log.entries.values(), log.counts[1])
+
+
 def names_grow(log: EvaluationLog) -> bool:
     """Whether an answer has named constraints that those before left out, which is no mistake."""
     return log._vote.names_grow(log.counts, log.entries.values())
@@ -397,7 +397,7 @@ def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
             log.mark_planned_below(entry.number + 1)
             calls += entry.attempt == 0
         log.fix_constraints()
-    log.fix_equalities(calls)
+    fix_equalities(log, calls)
     log.check_constraints()
 
 
