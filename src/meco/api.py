@@ -20,7 +20,7 @@ from meco.run.calling.caller import Backend, SerialBackend, Stopping
 from meco.run.folder.reader import read_run_json
 from meco.run.folder.run_folder import RunFolder, read_recorded_inputs
 from meco.run.function_fingerprint import Fingerprints, fingerprint_function
-from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
+from meco.run.request import Request, check_noise_length, make_request, options_from_inputs, tolerances_from_inputs
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
 from meco.variables import HasEnds, Variables
@@ -119,7 +119,7 @@ def minimize(
             from meco.run.cheap_constraints import add_cheap_constraints
 
             request = add_cheap_constraints(request, free, vectorized=pool.vectorized)
-        request.check_noise_length()
+        check_noise_length(request)
         fingerprints = Fingerprints(fingerprint_function(fun, separate, free), _find_known_function(evaluated))
         call = Call(fun, (*separate, *free), pool.vectorized, request.variables if request.variables.names else None)
         if stop_at.converged and Convergence not in METHODS[request.method].offers:

@@ -26,7 +26,14 @@ from meco.run.log.equality_defaults import EqualityDefaults
 from meco.run.log.evaluation_columns import stack_rows
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.make_result import list_many_constraints, make_result
-from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
+from meco.run.request import (
+    Request,
+    check_noise_length,
+    make_request,
+    options_from_inputs,
+    tolerances_from_inputs,
+    variables_from_inputs,
+)
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.variables import HasEnds, Variables
 
@@ -84,7 +91,7 @@ class Optimizer:
             noise=noise,
         )
         self.request = _add_cheap(self.request, cheap, pool)
-        self.request.check_noise_length()
+        check_noise_length(self.request)
         for note in self.request.notes:
             warn_user(note)
         counts = (read_whole_number(n_ineq, "n_ineq", least=0), read_whole_number(n_eq, "n_eq", least=0))

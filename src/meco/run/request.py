@@ -151,19 +151,6 @@ class Request:
         exact |= set() if self.cheap is None else set(self.cheap.values.names)
         return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
-    def check_noise_length(self) -> None:
-        """InvalidInput where a list of noise does not fit names or known values, which may hold exact constraints."""
-        exact = len(self.linear_rows) + (0 if self.cheap is None else len(self.cheap.values.names))
-        if not isinstance(self.noise, list) or exact:  # which a list may leave out: the first answer tells
-            return
-        if self.constraint_names:
-            resolve_noise_by_name(self.noise, self.constraint_names)
-        if self.known is not None and len(self.noise) != 1 + self.known.g.shape[1] + self.known.h.shape[1]:
-            raise InvalidInput(
-                f"noise has {len(self.noise)} values, but evaluated has f, {self.known.g.shape[1]} inequalities and "
-                f"{self.known.h.shape[1]} equalities"
-            )
-
     def check_names(self, log: EvaluationLog) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints that the log knows."""
         self.resolve_tolerances(log)
@@ -330,6 +317,23 @@ def _read_noise_level(noise: Any, allowed: Tolerances) -> Noise | None:
     if allowed.names and isinstance(found, dict):
         resolve_noise_by_name(found, allowed.names)
     return found
+
+
+def check_noise_length(request: Request) -> None:
+    """InvalidInput where a list of noise does not fit the names of constraints or the known values.
+
+    With linear or cheap constraints, which a list may leave out, the first answer tells.
+    """
+    noise, known = request.noise, request.known
+    if not isinstance(noise, list) or request.linear_rows or request.cheap is not None:
+        return
+    if request.constraint_names:
+        resolve_noise_by_name(noise, request.constraint_names)
+    if known is not None and len(noise) != 1 + known.g.shape[1] + known.h.shape[1]:
+        raise InvalidInput(
+            f"noise has {len(noise)} values, but evaluated has f, {known.g.shape[1]} inequalities and "
+            f"{known.h.shape[1]} equalities"
+        )
 
 
 def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
