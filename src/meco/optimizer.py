@@ -114,6 +114,7 @@ class Optimizer:
         """Make the run, which has so many inequalities and equalities."""
         request = self.request
         self.answers = make_answers(request, asynchronous=self.asynchronous)
+        request.check_noise()
         self.answers.declare(*counts, *_name_constraints(request, self._told_counts))
         request.check_names(self.answers)
         self._events = Events(keep=True)

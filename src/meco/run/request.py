@@ -155,10 +155,19 @@ class Request:
         return resolve_noise_by_name(self.noise, shown, {name for name, told in zip(shown, own) if told in exact})
 
     def check_noise(self) -> None:
-        """InvalidInput for a list of noise that does not fit the names given beforehand; exact constraints may lack."""
-        exact = self.linear_rows or self.cheap is not None
-        if isinstance(self.noise, list) and self.tolerances.names and not exact:
+        """InvalidInput where a list of noise does not fit the names of constraints or the known values.
+
+        With linear or cheap constraints, which a list may leave out, the first answer tells.
+        """
+        if not isinstance(self.noise, list) or self.linear_rows or self.cheap is not None:
+            return
+        if self.tolerances.names:
             resolve_noise_by_name(self.noise, self.tolerances.names)
+        if self.known is not None and len(self.noise) != 1 + self.known.g.shape[1] + self.known.h.shape[1]:
+            raise InvalidInput(
+                f"noise has {len(self.noise)} values, but evaluated has f, {self.known.g.shape[1]} inequalities and "
+                f"{self.known.h.shape[1]} equalities"
+            )
 
     def check_names(self, answers: Answers) -> None:
         """InvalidInput or UnknownConstraint where tolerances or noise do not fit the constraints of the answers."""
