@@ -47,7 +47,8 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     },
     "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
     "training preset": {
-        **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
+        **{f"paper-{name}": f"use {name}, the training as printed" for name in ("10d", "loo50", *_SPLITS)},
+        "as-printed": "use loo50 and 10d with --seeds 1,2,3,4,5",
     },
     "training setting": {
         "device": "training runs on the CPU; leave it out",

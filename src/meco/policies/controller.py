@@ -65,7 +65,7 @@ class Controller:
 class Controlled(Engine):
     """An engine steered by a policy, which decides after every generation.
 
-    features and controls are sets by name, the paper's unless given. chance gives the numbers
+    features (or a set itself) and controls are sets by name, the paper's unless given. chance gives the numbers
     [B, 2] of a decision; unless given they come from streams of the controller's own, so that
     a policy which draws changes no number of the search.
     """
@@ -76,12 +76,13 @@ class Controlled(Engine):
         self,
         engine: Engine,
         policy: Policy,
-        features: str = "population-10",
+        features: str | FeatureSet = "population-10",
         controls: str = "epsilon",
         chance: Callable[[], Array] | None = None,
     ) -> None:
         """Nothing is decided before the first tell; what does not fit is refused (check_fit)."""
-        self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
+        seen = FEATURES[features] if isinstance(features, str) else features
+        self.engine, self.controller = engine, Controller(engine, seen, CONTROLS[controls], policy)
         self.task = engine.task
         self.draw = None if chance else self.task.rng.spawn(CONTROLLER_STREAM)
         self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)

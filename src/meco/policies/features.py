@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from meco.core.arrays import Array, namespace
@@ -50,8 +51,11 @@ class PopulationMemory(NamedTuple):
     complete: bool  # whether every run has had a candidate that did not fail
 
 
+@dataclass(frozen=True)
 class PopulationTen(FeatureSet):
-    """The paper's ten features of a population (eqs. 4 and 5)."""
+    """The paper's ten features of a population (eqs. 4 and 5); best is the reading of f_best, a name of BEST."""
+
+    best: str = "least"
 
     name, version = "population-10", 1
     names = (
@@ -75,10 +79,8 @@ class PopulationTen(FeatureSet):
 
     def _remember_first(self, pop: Population, delta: float) -> PopulationMemory:
         """What is remembered of the first population: the reference and its summary, nan where all of a run failed."""
-        first = make_reference(pop.ev, delta)
-        return PopulationMemory(
-            first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_reference_of_every_run(first)
-        )
+        first = make_reference(pop.ev, delta, self.best)
+        return PopulationMemory(first, first.summary, pop.ev.intact or _has_reference_of_every_run(first))
 
     def _remember_later(
         self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: PopulationMemory
@@ -86,9 +88,9 @@ class PopulationTen(FeatureSet):
         """What is remembered once the present population is known too; ok [B, N] marks what did not fail, None: all."""
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
-            first = first.fill_missing(make_reference(pop.ev, known["delta"]))
+            first = first.fill_missing(make_reference(pop.ev, known["delta"], self.best))
             complete = _has_reference_of_every_run(first)
-        now = summarize_population(pop.ev, known["eps"], ok)
+        now = summarize_population(pop.ev, known["eps"], ok, self.best)
         return PopulationMemory(first, now if ok is None else now.fill_missing(memory.now), complete)
 
 

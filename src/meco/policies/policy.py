@@ -17,6 +17,7 @@ from meco.errors import InvalidInput, UnknownName
 from meco.policies.controls import CONTROLS, ControlSet, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack_networks
+from meco.policies.paper.reading import Reading
 
 __all__ = [
     "ConstantControls",
@@ -195,12 +196,12 @@ def explore_at_rate(index: Array, u: Array, rate: Array | float, count: int) -> 
 def stack_policies(policies: Iterable[Greedy]) -> Greedy:
     """One network per run as a single policy, with the first one's metadata; one at least.
 
-    Those of different features, controls or delta are refused.
+    Those of different features, controls, delta or reading are refused.
     """
     each = list(policies)
-    kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
+    kinds = {(p.features, p.controls, p.metadata.get("delta"), Reading.of(p.metadata)) for p in each}
     if len(kinds) > 1:
         raise InvalidInput(
-            f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
+            f"policies side by side must share features, controls, delta and reading; got {sorted(map(str, kinds))}"
         )
     return type(each[0])(stack_networks(p.weights for p in each), each[0].metadata)

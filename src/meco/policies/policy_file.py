@@ -23,6 +23,7 @@ from meco.gone import VERSION, find_advice
 from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
+from meco.policies.paper.reading import BEST, GUIDE_ORDERS
 from meco.policies.paper.steered_rule import DECODERS
 from meco.policies.policy import Greedy, find_network_shape
 
@@ -145,6 +146,9 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
     expect_one_of("kind", (DEFAULT_METADATA["kind"],))
     expect_one_of("q_output", Q_OUTPUTS)
     _check_features_and_controls(metadata, source, expect)
+    for entry, known in (("best", BEST), ("guide_order", GUIDE_ORDERS)):
+        if entry in metadata:  # files of 0.3 do not say it
+            expect_one_of(entry, known)
     expect("digest", isinstance(metadata.get("digest"), str), "a text")
     return metadata
 

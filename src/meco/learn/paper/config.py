@@ -10,6 +10,7 @@ from meco.files.modules import names_a_file
 from meco.learn.paper.reward import REWARDS
 from meco.learn.settings import Settings
 from meco.policies.network import Q_OUTPUTS
+from meco.policies.paper.reading import AS_PRINTED, BEST, GUIDE_ORDERS
 from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import SUITES
 
@@ -94,8 +95,10 @@ class EpisodeSettings(Settings):
     pop_size: int = 50
     reward: str = "full"
     decoder: str = "geometric"
+    best: str = AS_PRINTED.best  # whose objective f_best is, in state and reward
+    guide_order: str = AS_PRINTED.guide_order  # how SHADE ranks the guides of its mutation
 
-    choices: ClassVar = {"reward": REWARDS, "decoder": DECODERS}
+    choices: ClassVar = {"reward": REWARDS, "decoder": DECODERS, "best": BEST, "guide_order": GUIDE_ORDERS}
     minimums: ClassVar = {"budget": 1, "pop_size": 4}
 
 

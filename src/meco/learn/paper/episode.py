@@ -20,7 +20,8 @@ from meco.errors import InvalidInput
 from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
 from meco.policies.controller import Controller
 from meco.policies.controls import make_relaxation_controls
-from meco.policies.features import FEATURES, PopulationMemory
+from meco.policies.features import PopulationMemory, PopulationTen
+from meco.policies.paper.reading import AS_PRINTED, Reading
 from meco.policies.paper.state import PopulationSummary, Reference
 from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
 from meco.problems.suite import get_problem
@@ -33,7 +34,8 @@ class Episode:
     One step is one generation under the allowance that the actions [B] ask for. Every run
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
-    the episodes that end here; unless given, the episode keeps one of its own. record=False
+    the episodes that end here; unless given, the episode keeps one of its own. reading says whose objective
+    f_best is, and how guides are ranked. record=False
     keeps no trace for results(), which training never asks for.
 
     Examples:
@@ -54,6 +56,7 @@ class Episode:
         *,
         decoder: Decoder | None = None,
         reward: str | Reward = "full",
+        reading: Reading = AS_PRINTED,
         references: ReferenceObjective | Array | None = None,
         xp: Any = np,
         device: Any = None,
@@ -68,6 +71,7 @@ class Episode:
         self.budget = 50 * dim if budget is None else int(budget)
         self.rule = SteeredEpsilon(GeometricDecoder() if decoder is None else decoder)
         self.reward = reward_function(reward) if isinstance(reward, str) else reward
+        self.reading = reading
         self.references = ReferenceObjective() if references is None else references
         self._make_engine = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
@@ -82,13 +86,14 @@ class Episode:
         self._over = True  # unless the first populations can be evaluated
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng, self._evaluator = self._make_evaluator()
-        self.engine = self._make_engine(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
+        options = {**self._options, **self.reading.engine_options(self._make_engine)}
+        self.engine = self._make_engine(Task.of(self._evaluator, rng), rule=self.rule, **options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
         controls = make_relaxation_controls(self.rule.decoder.name, self.rule.decoder)
-        self._controller = Controller(self.engine, FEATURES["population-10"], controls)
+        self._controller = Controller(self.engine, PopulationTen(self.reading.best), controls)
         self.keys = list(self._evaluator.source.names)
         self._step_and_observe()
-        self.best_objective, self._first_score = self.population_summary.f_best, self.score
+        self.best_objective, self._first_score = self.population_summary.f_reward, self.score
         self._known = self._as_population_array(self._known_references())
         self._over = self._evaluator.left == 0
         if self._over:
@@ -132,7 +137,7 @@ class Episode:
 
     @property
     def population_summary(self) -> PopulationSummary:
-        """f_best under the allowance of its selection, and nu-bar, of the present population."""
+        """f_best under the reading, and nu-bar, of the present population."""
         return self._memory.now
 
     @property
@@ -185,7 +190,7 @@ class Episode:
     def _summarize_now(self) -> StepSummary:
         """What the reward compares, of the present population and the best score so far: [B] each."""
         return StepSummary(
-            self.population_summary.f_best,
+            self.population_summary.f_reward,
             self.population_summary.nu_bar,
             score=self.score,
             first_score=self._first_score,

@@ -1,13 +1,13 @@
 """Every training the paper needs, as data: which policies, on which problems, with which settings.
 
-"paper-..." are the paper's own trainings: its reward and settings, and seeds that were fixed before any was trained.
-"as-printed" is all of these that its tables need in several seeds, "ablation" the other decodings and rewards.
+"10d", "loo50" and "split-..." are the paper's trainings as printed, with seeds that were fixed before any was trained;
+"ablation" has the other decodings and rewards, "reading-..." the trainings under another reading of the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from meco.core.registry import Registry
 from meco.errors import UnknownName
 from meco.learn.paper.config import TrainingConfig
 from meco.policies.paper.methods import PRINTED_SEEDS
+from meco.policies.paper.reading import PRINTED_READING, READINGS
 from meco.problems.suite import SUITES
 
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
@@ -58,12 +59,12 @@ def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 
-def _make_all_problems_configs(seed: int) -> list[TrainingConfig]:
+def _make_all_problems_configs(seed: int, prefix: str = "meco", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [_make_config("meco-paper-10d", seed, dim=10)]
+    return [_make_config(f"{prefix}-10d", seed, dim=10, **settings)]
 
 
-def _make_split_configs(seed: int, dim: int, name: str, **settings: Any) -> list[TrainingConfig]:
+def _make_split_configs(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
     """The fixed split: all problems but those held out."""
     problems = list_problems_without("cec2017", HELD_OUT)
     return [_make_config(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
@@ -80,6 +81,13 @@ def _make_ablation_configs(seed: int) -> list[TrainingConfig]:
     return [config for configs in (*decodings, *rewards) for config in configs]
 
 
+def make_reading_configs(seed: int, reading: str) -> list[TrainingConfig]:
+    """loo50 and 10d under a reading, by its name; the policies are called meco-READING-..."""
+    prefix, settings = f"meco-{reading}", asdict(READINGS[reading])
+    folds = make_leave_one_out_configs(f"{prefix}-loo50", seed, dim=50, **settings)
+    return [*folds, *_make_all_problems_configs(seed, prefix, **settings)]
+
+
 def _with_seed_in_names(make: Preset) -> Preset:
     """The same trainings, where the first of PRINTED_SEEDS has the plain names and every other seed says its number."""
 
@@ -89,20 +97,15 @@ def _with_seed_in_names(make: Preset) -> Preset:
     return make_named
 
 
-_PAPER_TRAININGS: dict[str, Preset] = {
-    "paper-10d": _make_all_problems_configs,
-    "paper-loo50": lambda seed: make_leave_one_out_configs("meco-paper-loo50", seed, dim=50),
-    **{f"paper-split-{dim}d": partial(_make_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
+_TRAININGS: dict[str, Preset] = {
+    "10d": _make_all_problems_configs,
+    "loo50": lambda seed: make_leave_one_out_configs("meco-loo50", seed, dim=50),
+    **{f"split-{dim}d": partial(_make_split_configs, dim=dim) for dim in (10, 30, 50, 100)},
+    "ablation": _make_ablation_configs,
+    **{f"reading-{name}": partial(make_reading_configs, reading=name) for name in READINGS if name != PRINTED_READING},
 }
-PAPER_PRESETS = {name: _with_seed_in_names(make) for name, make in _PAPER_TRAININGS.items()}
-
 PRESETS: Registry[Preset] = Registry(
-    "training preset",
-    {
-        "ablation": _make_ablation_configs,
-        **PAPER_PRESETS,
-        "as-printed": lambda seed: [*PAPER_PRESETS["paper-loo50"](seed), *PAPER_PRESETS["paper-10d"](seed)],
-    },
+    "training preset", {name: _with_seed_in_names(make) for name, make in _TRAININGS.items()}
 )
 
 

@@ -17,7 +17,7 @@ MIN_RANGE_SHARE = 1e-3  # least denominator of r1, as a share of the first popul
 class StepSummary(NamedTuple):
     """What a reward compares before and after a step, all [B]."""
 
-    f_best: Array
+    f_best: Array  # of the reward
     nu_bar: Array
     score: Array  # least f + nu evaluated so far
     first_score: Array  # the same over the first population
@@ -35,7 +35,7 @@ def objective_gain(before: StepSummary, after: StepSummary, initial: Reference, 
     """
     xp = namespace(f_star)
     floor = MIN_RANGE_SHARE * (initial.f_worst - initial.f_min)
-    scale = xp.clip(xp.maximum(initial.f_best - f_star, floor), min=MIN_DENOMINATOR)
+    scale = xp.clip(xp.maximum(initial.f_reward - f_star, floor), min=MIN_DENOMINATOR)
     return _clip_reward((before.f_best - after.f_best) / scale)
 
 

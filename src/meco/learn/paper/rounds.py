@@ -13,6 +13,7 @@ from meco.learn.paper.agents import Agents, RoundPlan, RoundStatistics, play_rou
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import EpisodePlan
 from meco.learn.paper.episode import Episode
+from meco.policies.paper.reading import Reading
 from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import get_problem
 
@@ -38,6 +39,7 @@ class Rounds:
             "pop_size": first.episode.pop_size,
             "decoder": DECODERS[first.episode.decoder],
             "reward": first.episode.reward,
+            "reading": Reading(first.episode.best, first.episode.guide_order),
             "record": False,
         }
 

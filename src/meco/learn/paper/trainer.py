@@ -28,7 +28,8 @@ from meco.policies.network import Weights
 
 # settings that policies in one batch must have in common
 SHARED_SETTINGS = (
-    "dim", "budget", "pop_size", "decoder", "reward", "memory", "batch", "copy_every", "parallel_episodes", "q_output",
+    "dim", "budget", "pop_size", "decoder", "reward", "best", "guide_order", "memory", "batch", "copy_every",
+    "parallel_episodes", "q_output",
 )  # fmt: skip
 
 

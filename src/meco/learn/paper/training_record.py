@@ -18,6 +18,7 @@ from meco.files.atomic import write_bytes
 from meco.gone import find_names
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.source_commit import source_commit
+from meco.policies.paper.reading import RELAXED
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def write_policy_and_log(folder: Path | str, trained: Trained, command: str | No
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     metadata = {
         "suite": config.task.source,
-        **{name: settings[name] for name in ("dim", "seed", "decoder", "q_output", "problems")},
+        **{name: settings[name] for name in ("dim", "seed", "decoder", "best", "guide_order", "q_output", "problems")},
         "command": command,
         "commit": source_commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
@@ -61,7 +62,8 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
     try:
         first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
         left = find_names("training setting")  # logs of 0.3 have them
-        return TrainingConfig.from_dict({k: v for k, v in first["training"].items() if k not in left}), rows
+        old = {"best": RELAXED.best, "guide_order": RELAXED.guide_order}  # of logs that do not say it
+        return TrainingConfig.from_dict(old | {k: v for k, v in first["training"].items() if k not in left}), rows
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is not a training log ({error})") from error
 

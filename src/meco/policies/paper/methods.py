@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from meco.core.engine import Engine, Task
+from meco.core.registry import LazyCallable
 from meco.engines import ENGINES
 from meco.policies.controller import Controlled
 from meco.policies.controls import DECODER_OF_CONTROLS, find_control_set_name
+from meco.policies.features import FeatureSet, PopulationTen
+from meco.policies.paper.reading import Reading
 from meco.policies.paper.steered_rule import DECODERS, SteeredEpsilon
 from meco.policies.policy import Policy
 from meco.policies.resolve import PolicyLike, find_policy
@@ -49,17 +52,28 @@ def make_random(task: Task, engine: EngineLike = "shade", decoder: str = "geomet
 
 
 def steer_relaxation(
-    policy: Policy, task: Task, controls: str, engine: EngineLike = "shade", **options: Any
+    policy: Policy,
+    task: Task,
+    controls: str,
+    engine: EngineLike = "shade",
+    reading: Reading | None = None,
+    **options: Any,
 ) -> Controlled:
     """The paper's composition: the relaxation of an engine's rule set by a policy after every generation.
 
-    Its decisions draw from the numbers that each generation hands to its rule.
+    The reading is the policy's unless given. Decisions draw from the numbers that each generation hands to its rule.
     """
+    reading = Reading.of(policy.metadata) if reading is None else reading
     decoder = DECODERS[DECODER_OF_CONTROLS.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
-    search: Any = find_engine(engine)(task, rule=SteeredEpsilon(decoder), **options)
-    return Controlled(search, policy, policy.features or "population-10", controls, chance=lambda: search.u_rule)
+    make = find_engine(engine)
+    search: Any = make(task, rule=SteeredEpsilon(decoder), **{**reading.engine_options(make), **options})
+    features: str | FeatureSet = policy.features or PopulationTen.name
+    if features == PopulationTen.name:
+        features = PopulationTen(reading.best)
+    return Controlled(search, policy, features, controls, chance=lambda: search.u_rule)
 
 
 def find_engine(name: EngineLike) -> Callable[..., Engine]:
     """The engine of that name, UnknownName for others; a callable is given back."""
-    return ENGINES[name] if isinstance(name, str) else name
+    found = ENGINES[name] if isinstance(name, str) else name
+    return found.load() if isinstance(found, LazyCallable) else found

@@ -34,10 +34,14 @@ NU_BAR_COUNT = 5  # how many of the smallest violations nu-bar averages
 
 
 class PopulationSummary(NamedTuple):
-    """How good a population is: f of its best member under the order in force, and nu-bar; [B] each."""
+    """How good a population is: f_best of the state, nu-bar and f_best of the reward; [B] each.
+
+    The two f_best differ in the first population alone, under the reading "release".
+    """
 
     f_best: Array
     nu_bar: Array
+    f_reward: Array
 
     def fill_missing(self, old: PopulationSummary) -> PopulationSummary:
         """Another summary: the old numbers [B] where all of the population failed, these elsewhere."""
@@ -60,19 +64,25 @@ class Reference(NamedTuple):
     f_worst: Array  # the largest f
     f_min: Array  # the least f, whatever its violation
     nu_bar: Array
+    f_reward: Array  # f_best of the reward
     per: Denominators
 
     @classmethod
-    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
+    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array, f_reward: Array) -> Reference:
         """A reference of these numbers [B], with the denominators that follow from them."""
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
-        return cls(f_best, f_worst, f_min, nu_bar, per)
+        return cls(f_best, f_worst, f_min, nu_bar, f_reward, per)
+
+    @property
+    def summary(self) -> PopulationSummary:
+        """The summary of the first population."""
+        return PopulationSummary(self.f_best, self.nu_bar, self.f_reward)
 
     def fill_missing(self, found: Reference) -> Reference:
         """Another reference: the one found in runs that had none, this one elsewhere."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
-        names = ("f_best", "f_worst", "f_min", "nu_bar")
+        names = ("f_best", "f_worst", "f_min", "nu_bar", "f_reward")
         return Reference.of(**{name: xp.where(void, getattr(found, name), getattr(self, name)) for name in names})
 
 
@@ -114,12 +124,18 @@ def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
     return mean, xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
-def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
-    """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
-    key = Key(relaxed_violation(c, eps), f)
+def best_objective(ev: Evaluation, eps: Array, ok: Array | None, order: str) -> Array:
+    """f_best: objective of the best candidate; nan if all failed. [B].
+
+    order "least" takes the least f, "feasible" the best feasibility first, others when eps [B, C] is allowed.
+    """
+    if order == "least":
+        key = Key(zeros_like(ev.f), ev.f)
+    else:
+        key = Key(ev.nu if order == "feasible" else relaxed_violation(ev.c, eps), ev.f)
     if ok is not None:
         key = key.last_where(~ok)
-    return rows(f, best(key)[:, None])[:, 0]
+    return rows(ev.f, best(key)[:, None])[:, 0]
 
 
 def mean_least_violation(nu: Array, ok: Array | None) -> Array:
@@ -133,24 +149,29 @@ def mean_least_violation(nu: Array, ok: Array | None) -> Array:
 
 
 @np.errstate(all="ignore")
-def summarize_population(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
-    """f_best when eps [B, C] is allowed, and nu-bar: [B] each, nan if all failed; ok [B, N] or None for all."""
-    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), mean_least_violation(ev.nu, ok))
+def summarize_population(ev: Evaluation, eps: Array, ok: Array | None, reading: str) -> PopulationSummary:
+    """f_best under a reading of BEST, and nu-bar, of a later population: [B] each, nan if all failed.
+
+    eps [B, C] is the relaxation in force; ok [B, N] or None for all.
+    """
+    f_best = best_objective(ev, eps, ok, reading)
+    return PopulationSummary(f_best, mean_least_violation(ev.nu, ok), f_best)
 
 
 @np.errstate(all="ignore")
-def make_reference(ev: Evaluation, delta: float) -> Reference:
+def make_reference(ev: Evaluation, delta: float, reading: str) -> Reference:
     """What later populations are measured against, nan in runs that all failed.
 
-    f_best with delta allowed everywhere.
+    f_best under a reading of BEST, with delta allowed everywhere.
     """
     xp = namespace(ev.f)
-    ok = ~ev.failed
-    first = summarize_population(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))
+    ok, valid, eps = ~ev.failed, valid_mask(ev), xp.full_like(ev.c[:, 0, :], delta)
+    first = summarize_population(ev, eps, valid, reading)
+    f_state = best_objective(ev, eps, valid, "least") if reading == "release" else first.f_best
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
-    return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
+    return Reference.of(f_state, f_worst, f_min, first.nu_bar, first.f_reward)
 
 
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
