@@ -66,7 +66,7 @@ class Job(NamedTuple):
 
 
 def list_jobs() -> list[Job]:
-    """All trainings, longest first."""
+    """All trainings, seed by seed, longest first."""
     wanted = [(preset, seed) for seed in PRINTED_SEEDS for preset in ALL_SEEDS]
     wanted += [(preset, PRINTED_SEEDS[0]) for preset in ONE_SEED]
     found = []
@@ -75,7 +75,7 @@ def list_jobs() -> list[Job]:
         folds = [c for c in configs if "loo50" in c.name]
         found += [Job(preset, seed, folds[i : i + FOLDS_TOGETHER]) for i in range(0, len(folds), FOLDS_TOGETHER)]
         found += [Job(preset, seed, [c]) for c in configs if c not in folds]
-    return sorted(found, key=lambda job: -job.seconds)
+    return sorted(found, key=lambda job: (job.seed, -job.seconds))
 
 
 def main() -> int:
