@@ -137,7 +137,7 @@ def test_impossible_policies_are_refused():
         ConstantPolicy(11)
     with pytest.raises(InvalidInput, match="from 1 to 10; got 0"):
         Masked(RandomPolicy(), hidden=(0,))
-    with pytest.raises(InvalidInput, match="share features, controls and delta"):
+    with pytest.raises(InvalidInput, match="share features, controls, delta and reading"):
         stack_policies([Greedy(NETWORK, {"decoder": "aa"}), Greedy(NETWORK, {"decoder": "ca"})])
 
 

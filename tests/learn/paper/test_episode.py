@@ -29,6 +29,7 @@ from meco.policies.controls import CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import draw_weights
 from meco.policies.paper.methods import steer_relaxation
+from meco.policies.paper.reading import RELAXED
 from meco.policies.paper.steered_rule import ACTION_GRID, SteeredEpsilon
 from meco.rules.epsilon import DELTA, decode_action, relaxed_violation
 
@@ -134,7 +135,7 @@ def test_row_b_is_run_b_alone_also_among_other_problems():
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_the_greedy_policy_through_an_episode_is_the_run_that_solve_makes(decoder):
     policy = Greedy(POLICY.weights, {"decoder": decoder})
-    episode = Episode(cec("C21")[0], [3, 4], decoder=DECODERS[decoder])
+    episode = Episode(cec("C21")[0], [3, 4], decoder=DECODERS[decoder], reading=RELAXED)
     s, done = episode.reset(), np.array([False])
     while not done.all():
         s, _, done = episode.step(DECODERS[decoder].grid[policy.act(s, None)])
@@ -184,7 +185,7 @@ def test_no_array_leaves_its_device():
 
 def test_f_best_is_stored_under_the_allowance_of_its_selection():
     """Recomputed from the present population with plain loops after every step."""
-    episode = Episode(cec("C22")[0], [1, 2])
+    episode = Episode(cec("C22")[0], [1, 2], reading=RELAXED)
     episode.reset()
     base = np.maximum(episode.c.mean(axis=1), DELTA)
     assert_allclose(episode.engine.state.base, base)

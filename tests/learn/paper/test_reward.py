@@ -25,7 +25,8 @@ LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["st
 
 def reference(f_best, f_worst, f_min, nu_bar):
     values = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (f_best, f_worst, f_min, nu_bar))
-    return Reference.of(*values)
+    first = list(values)
+    return Reference.of(*first, f_reward=first[0])
 
 
 def moment(f_best, nu_bar, score=1.0):
@@ -73,7 +74,7 @@ def test_rewards_equal_the_slow_implementation(name):
         (f_best + rng.normal(0, 20, n), rng.exponential(5, n), rng.normal(0, 30, n), first_score) for _ in range(2)
     ]
     known = np.where(rng.random(n) < 0.2, np.inf, f_best - rng.normal(20, 20, n))
-    r = reward_function(name)(StepSummary(*before), StepSummary(*after), Reference.of(*first), known)
+    r = reward_function(name)(StepSummary(*before), StepSummary(*after), Reference.of(*first, f_reward=first[0]), known)
     for b in range(n):
         pick = lambda values, b=b: [v[b] for v in values]  # noqa: E731
         assert r[b] == pytest.approx(slow_reward(name, pick(before), pick(after), pick(first), known[b]), abs=1e-12)

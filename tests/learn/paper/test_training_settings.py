@@ -75,37 +75,37 @@ def test_settings_are_read_from_text_by_their_type():
 
 def test_the_presets_make_every_policy_the_paper_needs():
     names = {p: [c.name for c in PRESETS[p](1)] for p in PRESETS}
-    assert names["paper-10d"] == ["meco-paper-10d"]
-    assert names["paper-loo50"] == [f"meco-paper-loo50-{c}" for c in CEC_NAMES]
+    assert names["10d"] == ["meco-10d"]
+    assert names["loo50"] == [f"meco-loo50-{c}" for c in CEC_NAMES]
     for d in (10, 30, 50, 100):
-        assert names[f"paper-split-{d}d"] == [f"meco-paper-split-{d}d"]
+        assert names[f"split-{d}d"] == [f"meco-split-{d}d"]
     kinds = {"aa": (10, 50, 100), "ca": (10, 50, 100), **dict.fromkeys(("r1", "r2", "r1r2"), (10, 30, 50, 100))}
     assert sorted(names["ablation"]) == sorted(f"meco-{k}-{d}d" for k, dims in kinds.items() for d in dims)
     assert len(names["ablation"]) == 18
 
 
 def test_a_fold_never_trains_on_the_problem_it_leaves_out():
-    for config in PRESETS["paper-loo50"](1):
+    for config in PRESETS["loo50"](1):
         assert len(config.task.problems) == 27
         assert config.name[-3:] not in config.task.problems
-    for preset in ("paper-split-10d", "ablation"):
+    for preset in ("split-10d", "ablation"):
         assert all(not set(HELD_OUT) & set(c.task.problems) for c in PRESETS[preset](1))
 
 
 def test_no_two_folds_and_seeds_draw_alike():
-    configs = make_configs_for_seeds(PRESETS["paper-loo50"], [1, 2, 3])
+    configs = make_configs_for_seeds(PRESETS["loo50"], [1, 2, 3])
     assert len({c.seed for c in configs}) == len({c.name for c in configs}) == 84
 
 
 def test_policies_of_equal_size_train_in_one_batch():
     groups = lockstep_groups(PRESETS["ablation"](1))
     assert [len(g) for g in groups] == [1] * 18  # each has another D, decoding or reward
-    assert [len(g) for g in lockstep_groups(PRESETS["paper-loo50"](1), most=12)] == [12, 12, 4]
+    assert [len(g) for g in lockstep_groups(PRESETS["loo50"](1), most=12)] == [12, 12, 4]
 
 
 def test_trainings_as_printed_are_those_of_the_papers_setup():
     """The numbers of its sections Meta-Level MDP and Setup."""
-    *folds, transfer = PRESETS["as-printed"](1)
+    folds, (transfer,) = PRESETS["loo50"](1), PRESETS["10d"](1)
     assert (PAPER_SHAPE.features, PAPER_SHAPE.hidden, PAPER_SHAPE.outputs) == (10, 64, 11)
     assert ACTION_GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
     for config in (*folds, transfer):
@@ -114,6 +114,7 @@ def test_trainings_as_printed_are_those_of_the_papers_setup():
         assert (learner.lr_first, learner.lr_last) == (5e-3, 1e-4)
         assert (learner.explore, learner.copy_every, learner.gamma) == (0.1, 10, 1)
         assert (episode.reward, episode.decoder, episode.pop_size) == ("full", "geometric", 50)
+        assert (episode.best, episode.guide_order) == ("least", "score")
         assert (config.task.suite, config.task.instances, config.parallel_episodes) == ("cec2017", "paper", 1)
         assert config.evaluations == 50 * config.task.dim
     assert {c.task.dim for c in folds} == {50}
@@ -123,12 +124,12 @@ def test_trainings_as_printed_are_those_of_the_papers_setup():
 
 def test_seeds_of_trainings_as_printed_are_fixed_and_the_first_has_the_plain_name():
     assert PRINTED_SEEDS == (1, 2, 3, 4, 5)
-    configs = make_configs_for_seeds(PRESETS["as-printed"], PRINTED_SEEDS)
+    configs = [c for name in ("loo50", "10d") for c in make_configs_for_seeds(PRESETS[name], PRINTED_SEEDS)]
     assert len(configs) == 5 * 29
     assert len({(c.seed, c.task.dim) for c in configs}) == len({c.name for c in configs}) == len(configs)
     plain = [c.name for c in configs if "-seed" not in c.name]
-    assert plain == [*(f"meco-paper-loo50-{name}" for name in CEC_NAMES), "meco-paper-10d"]
-    assert [c.name for c in PRESETS["paper-10d"](4)] == ["meco-paper-10d-seed4"]
+    assert plain == [*(f"meco-loo50-{name}" for name in CEC_NAMES), "meco-10d"]
+    assert [c.name for c in PRESETS["10d"](4)] == ["meco-10d-seed4"]
 
 
 def test_training_without_torch_says_which_extra_brings_it(monkeypatch):

@@ -75,17 +75,17 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 
 def fast(first_pop, pop, eps, action, progress):
-    first, ok = st.make_reference(first_pop.ev, DELTA), st.valid_mask(pop.ev)
-    return st.state_vector(pop, st.summarize_population(pop.ev, eps, ok), first, progress, action, ok)
+    first, ok = st.make_reference(first_pop.ev, DELTA, "relaxed"), st.valid_mask(pop.ev)
+    return st.state_vector(pop, st.summarize_population(pop.ev, eps, ok, "relaxed"), first, progress, action, ok)
 
 
 def test_features_equal_hand_computed_values():
     """Three candidates, two variables, one constraint; every number below was worked out on paper."""
     start = population([[[0, 0], [1, 1], [0.5, 0.5]]], [[4, 10, 1]], [[[-1], [0.5], [2.5]]])
-    first = st.make_reference(start.ev, DELTA)
+    first = st.make_reference(start.ev, DELTA, "relaxed")
     assert_allclose([first.f_best[0], first.f_worst[0], first.f_min[0], first.nu_bar[0]], [4, 10, 1, 1])
     later = population([[[0, 0.5], [1, 1], [0.5, 0]]], [[2, 7, 1]], [[[-1], [-0.5], [0.6]]])
-    now = st.summarize_population(later.ev, np.array([[0.5]]), None)
+    now = st.summarize_population(later.ev, np.array([[0.5]]), None, "relaxed")
     assert_allclose([now.f_best[0], now.nu_bar[0]], [2, 0.2])  # the third exceeds 0.5, so f = 2 leads
     s = st.state_vector(later, now, first, Progress(30, 120, 1), np.array([0.3]), None)
     # coordinates (0, .5, 1, 1, .5, 0); relative objectives (0, 5, -1) / 6
@@ -149,12 +149,12 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
     eps, known = np.random.default_rng(0).random((4, 5)), np.array([-40.0, -20.0, 0.0, np.inf])
 
     def reward(move):
-        first = st.make_reference(start.ev.map(lambda a: a[:, move]), DELTA)
+        first = st.make_reference(start.ev.map(lambda a: a[:, move]), DELTA, "relaxed")
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
         scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
+        summaries = [st.summarize_population(ev, eps, st.valid_mask(ev), "relaxed") for ev in seen]
         moments = [
-            StepSummary(*st.summarize_population(ev, eps, st.valid_mask(ev)), score, np.full(4, 50.0))
-            for ev, score in zip(seen, scores)
+            StepSummary(now.f_reward, now.nu_bar, score, np.full(4, 50.0)) for now, score in zip(summaries, scores)
         ]
         return REWARDS[name](*moments, first, known)
 
