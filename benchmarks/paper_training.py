@@ -24,7 +24,7 @@ from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.presets import PRESETS, PRINTED_SEEDS
 from meco.policies.store import SUFFIX
 
-ONE_SEED = ("split-100d", "split-50d", "split-30d", "split-10d", "ablation", "reading-relaxed-guides",
+ONE_SEED = ("released", "split-100d", "split-50d", "split-30d", "split-10d", "ablation", "reading-relaxed-guides",
             "reading-feasible-guides")  # fmt: skip
 ALL_SEEDS = ("loo50", "10d", "reading-feasible", "reading-relaxed", "reading-release")
 FOLDS_TOGETHER = 14  # policies of one process: half of a leave-one-out

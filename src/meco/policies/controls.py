@@ -66,7 +66,7 @@ def make_relaxation_controls(name: str, decoder: Decoder) -> ControlSet:
 
 
 # the decoder behind each set of the paper's
-DECODER_OF_CONTROLS = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
+DECODER_OF_CONTROLS = {"epsilon": "geometric", "epsilon-threshold": "threshold", "epsilon-aa": "aa", "epsilon-ca": "ca"}
 
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",

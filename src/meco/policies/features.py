@@ -75,6 +75,8 @@ class PopulationTen(FeatureSet):
             else self._remember_later(pop, ok, known, memory)
         )
         (action,) = last.values()  # the paper has one control
+        if memory is not None:
+            action = known.get("last action", action)
         return state_vector(pop, seen.now, seen.first, known["progress"], action, ok), seen
 
     def _remember_first(self, pop: Population, delta: float) -> PopulationMemory:

@@ -57,10 +57,3 @@ def test_a_batch_does_not_depend_on_other_policies():
     u = np.random.default_rng(2).random((2, 3))
     together, alone = filled().sample(u), filled(policies=1).sample(u[:1])
     assert all(torch.equal(a[:1], b) for a, b in zip(together, alone))
-
-
-def test_the_memory_thins_with_its_policies():
-    memory = filled(policies=3)
-    memory.keep_policies(torch.tensor([2]))
-    assert memory.rows.shape[0] == 1
-    assert (memory.sample(np.array([[0.1, 0.2]])).reward >= 20).all()

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
+from meco.core.evaluation import Evaluation
 from meco.errors import UnknownName
 from meco.policies.paper.steered_rule import ACTION_GRID, DECODERS, N_ACTIONS, GeometricDecoder, LinearDecoder
 from meco.rules.epsilon import DELTA
@@ -77,3 +78,13 @@ def test_decoders_are_values_with_their_own_delta():
 def test_an_unknown_decoder_names_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'geometric'"):
         DECODERS["geometrical"]
+
+
+def test_the_threshold_of_the_release_is_one_allowance_on_the_sum_of_violations():
+    c = np.array([[[0.0, 0.2], [1.0, 0.0], [3.0, 1.0], [0.0, 2.8]]])
+    ev = Evaluation.of(np.array([[4.0, 3.0, 2.0, 1.0]]), c, np.zeros((1, 4, 0)))
+    decoder = DECODERS["threshold"]
+    assert decoder.scale(ev).tolist() == [[2.0]]  # the mean of 0.2, 1, 4 and 2.8
+    key = decoder.values(ev, np.array([[1.0]]))
+    assert key.major.tolist() == [[0.0, 0.0, 4.0, 2.8]]
+    assert decoder.known(np.array([[1.0]]))["last action"].tolist() == [1.0]

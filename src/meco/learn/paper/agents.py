@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from meco.core.arrays import Array, to_numpy
 from meco.core.streams import Streams
 from meco.errors import DamagedFile
 from meco.learn.paper.config import TrainingConfig
-from meco.learn.paper.ddqn import Learner, LearningSteps, StackedSettings
+from meco.learn.paper.ddqn import Learner
 from meco.learn.paper.replay_memory import MemoryAccess, ReplayMemory
 from meco.policies.network import PAPER_SHAPE
 from meco.policies.paper.steered_rule import DECODERS
@@ -38,7 +38,6 @@ class RoundPlan(NamedTuple):
     explores: Tensor  # [T, K, E] bool: not the greedy action
     others: Tensor  # [T, K, E], the index of the action taken then
     access: MemoryAccess
-    learning: LearningSteps  # E for each step that is not idle
 
     @property
     def steps(self) -> int:
@@ -54,17 +53,10 @@ class Agents:
         first, learner = configs[0], configs[0].learner
         self.episodes, self.batch = first.parallel_episodes, learner.batch
         self.rng = Streams([c.seed for c in configs])
-        self.learner = Learner(
-            [c.seed for c in configs],
-            _stack_settings(configs),
-            copy_every=learner.copy_every,
-            shape=PAPER_SHAPE,
-            sigmoid=learner.q_output == "sigmoid",
-        )
-        self.replay = ReplayMemory(len(configs), learner.memory, self.learner.shape.features)
-        self._explore = np.array([[c.learner.explore] for c in configs])  # [K, 1]
-        grids = np.array([DECODERS[c.episode.decoder].grid for c in configs])
-        self._values = torch.from_numpy(grids)  # [K, A]
+        self.settings = learner
+        self.learner = Learner([c.seed for c in configs], learner, first.learning_steps, first.episodes)
+        self.replay = ReplayMemory(len(configs), learner.memory, PAPER_SHAPE.features)
+        self._values = torch.tensor(DECODERS[first.episode.decoder].grid)  # [A]
 
     def __len__(self) -> int:
         return self.rng.runs
@@ -72,23 +64,22 @@ class Agents:
     def draw_round_plan(self, steps: int) -> RoundPlan:
         """Draw the chance of the coming round, in one block from each policy's own stream.
 
-        Moves the streams on, and counts the round's transitions and learning steps as made.
+        Moves the streams on, and counts the round's transitions as made.
         """
         u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
         seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
-        access = self.replay.reserve_access(u[..., UNIFORMS_PER_ACTION:])
-        learning = self.learner.reserve_steps(self.episodes * (steps - access.idle))
-        explores = torch.from_numpy(seldom < self._explore)
-        others = torch.from_numpy(draw_index(which, self.learner.shape.outputs))
-        return RoundPlan(explores, others, access, learning)
+        access = self.replay.reserve_access(u[..., UNIFORMS_PER_ACTION:], self.settings.least_memory)
+        explores = torch.from_numpy(seldom < self.settings.explore)
+        others = torch.from_numpy(draw_index(which, PAPER_SHAPE.outputs))
+        return RoundPlan(explores, others, access)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
         return torch.where(explores, others, self.learner.q(s).argmax(-1))
 
     def action_values(self, index: Tensor) -> Tensor:
-        """The action values [K E] behind indices [K, E], each policy with its own grid."""
-        return self._values.gather(1, index).flatten()
+        """The action values [K E] behind indices [K, E]."""
+        return self._values[index].flatten()
 
     def learn(self, plan: RoundPlan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
         """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
@@ -97,29 +88,17 @@ class Agents:
             self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], last=t == plan.steps - 1)
         if t < idle:
             return torch.zeros_like(r[:, 0])
-        first = self.episodes * (t - idle)
-        losses = [
-            self.learner.learn(self.replay.read(reads[t, e]), plan.learning.at(first + e)) for e in range(self.episodes)
-        ]
+        losses = [self.learner.learn(self.replay.read(reads[t, e])) for e in range(self.episodes)]
         return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
-
-    def keep_policies(self, policies: Sequence[int]) -> None:
-        """Drop all policies but those of these rows; their networks, memories and streams stay as they are."""
-        rows = torch.tensor(policies)
-        self.learner.keep_policies(rows)
-        self.replay.keep_policies(rows)
-        self.rng = self.rng.select(policies)
-        self._explore = self._explore[list(policies)]
-        self._values = self._values[rows]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The numbers of a checkpoint by name; counters() goes with them."""
-        tensors = {name: getattr(self.learner, name) for name in Learner.TENSORS}
-        return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
+        return {name: to_numpy(t) for name, t in {**self.learner.tensors(), "memory": self.replay.rows}.items()}
 
     def counters(self) -> dict[str, Any]:
         """Steps made, and the states of the random streams."""
-        return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
+        learned, ended = self.learner.steps, self.learner.ended
+        return {"learned": learned, "ended": ended, "written": self.replay.written, "streams": self.rng.state()}
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
         """Go back to what arrays() and counters() gave; DamagedFile for arrays of another shape or type."""
@@ -127,7 +106,7 @@ class Agents:
             if (arrays[name].shape, arrays[name].dtype) != (mine.shape, mine.dtype):
                 raise DamagedFile(f"{name} must be {mine.shape} of {mine.dtype}; got {arrays[name].shape}")
         tensors = {name: torch.from_numpy(a) for name, a in arrays.items()}
-        self.learner.restore(tensors, counters["learned"])
+        self.learner.restore(tensors, counters["learned"], counters["ended"])
         self.replay.restore(tensors["memory"], counters["written"])
         self.rng.restore(counters["streams"])
 
@@ -145,7 +124,7 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
 
     Resets and steps the environment, and changes the agents' networks and memories.
     """
-    shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
+    shape, (features, _, actions) = (len(agents), agents.episodes), PAPER_SHAPE
 
     def tensor(values: Array, *more: int) -> Tensor:
         """Values [B, ...] of the environment as a tensor [K, E, ...]."""
@@ -162,20 +141,5 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
         reward += tensor(r)
         taken.scatter_add_(-1, index[..., None], one)
         s = s_next
+    agents.learner.ended += agents.episodes
     return RoundStatistics(reward, torch.stack(losses).mean(0), taken)
-
-
-def _stack_settings(configs: Sequence[TrainingConfig]) -> StackedSettings:
-    """Settings of each policy as columns [K, 1]."""
-
-    def column(values: Iterable[float]) -> Tensor:
-        """One number of each policy: [K, 1]."""
-        return torch.tensor([[float(value)] for value in values], dtype=torch.float64)
-
-    return StackedSettings(
-        lr_first=column(c.learner.lr_first for c in configs),
-        lr_last=column(c.learner.lr_last for c in configs),
-        learning_steps=column(c.learning_steps for c in configs),
-        gamma=column(c.learner.gamma for c in configs),
-        weight_decay=column(c.learner.weight_decay for c in configs),
-    )

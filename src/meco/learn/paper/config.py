@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from meco.engines.de.shade import PRESETS as SHADE_PRESETS
 from meco.errors import InvalidInput, UnknownName
 from meco.files.modules import names_a_file
 from meco.learn.paper.reward import REWARDS
@@ -73,11 +74,14 @@ class LearnerSettings(Settings):
     copy_every: int = 10  # learning steps between copies into the target network
     gamma: float = 1.0
     q_output: str = "linear"
+    learn_from: int = 0  # transitions in memory from which on it learns; 0: a mini-batch
+    lr_schedule: str = "linear"  # "cosine": along half a cosine, episode by episode
+    max_norm: float = 0.0  # of the gradient of a policy; 0: any
 
-    choices: ClassVar = {"q_output": Q_OUTPUTS}
+    choices: ClassVar = {"q_output": Q_OUTPUTS, "lr_schedule": ("linear", "cosine")}
     minimums: ClassVar = {
         **dict.fromkeys(("memory", "batch", "copy_every"), 1),
-        **dict.fromkeys(("lr_first", "lr_last", "weight_decay", "explore", "gamma"), 0),
+        **dict.fromkeys(("lr_first", "lr_last", "weight_decay", "explore", "gamma", "max_norm", "learn_from"), 0),
     }
 
     def __post_init__(self) -> None:
@@ -85,6 +89,16 @@ class LearnerSettings(Settings):
         super().__post_init__()
         if self.batch > self.memory:
             raise InvalidInput(f"a batch of {self.batch} does not fit into a memory of {self.memory}")
+        if not self.batch <= self.least_memory <= self.memory:
+            raise InvalidInput(
+                f"learn_from must lie between the batch and the memory, {self.batch} and {self.memory}; "
+                f"got {self.learn_from}"
+            )
+
+    @property
+    def least_memory(self) -> int:
+        """Transitions in memory from which on it learns."""
+        return self.learn_from or self.batch
 
 
 @dataclass(frozen=True)
@@ -97,8 +111,17 @@ class EpisodeSettings(Settings):
     decoder: str = "geometric"
     best: str = AS_PRINTED.best  # whose objective f_best is, in state and reward
     guide_order: str = AS_PRINTED.guide_order  # how SHADE ranks the guides of its mutation
+    shade: str = "shade2013"  # preset of SHADE
+    f_star: str = "found"  # f~*: the best objective found in training so far, or "zero"
 
-    choices: ClassVar = {"reward": REWARDS, "decoder": DECODERS, "best": BEST, "guide_order": GUIDE_ORDERS}
+    choices: ClassVar = {
+        "f_star": ("found", "zero"),
+        "shade": SHADE_PRESETS,
+        "reward": REWARDS,
+        "decoder": DECODERS,
+        "best": BEST,
+        "guide_order": GUIDE_ORDERS,
+    }
     minimums: ClassVar = {"budget": 1, "pop_size": 4}
 
 
@@ -149,4 +172,4 @@ class TrainingConfig(Settings):
         """Learning steps of the training: one per step, once the memory holds a batch."""
         parallel = self.parallel_episodes
         rounds = self.episodes // parallel * self.steps
-        return max(1, parallel * (rounds - -(-self.learner.batch // parallel) + 1))
+        return max(1, parallel * (rounds - -(-self.learner.least_memory // parallel) + 1))

@@ -1,43 +1,56 @@
-"""Double DQN (paper eq. 9) for K policies at once, each with its own weights and memory.
+"""Double DQN (paper eq. 9) for K policies side by side: separate networks, losses and mini-batches.
 
-Every policy's numbers depend on its own row only: the losses are separate, AdamW works
-element by element, and the matrix products are stacked.
+Losses add up and AdamW works element by element, so every policy learns as it would alone.
+Letters: K policies, M transitions, S state features, H hidden units, A actions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from meco.learn.paper.torch_network import Pass, forward, init_networks, view_layers, weight_gradient
-from meco.policies.network import PAPER_SHAPE, NetworkShape
-
-BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
+from meco.learn.paper.config import LearnerSettings
+from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights
 
 
-@contextmanager
-def limit_to_one_thread() -> Iterator[None]:
-    """Torch on one thread inside the block, as before after it: faster for small tensors, and always the same bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+class QNetworks(nn.Module):
+    """K networks with one hidden layer of SELU units and an output for each action."""
+
+    def __init__(self, seeds: Sequence[int], shape: NetworkShape = PAPER_SHAPE, sigmoid: bool = False) -> None:
+        """Draw the weights of each network from its seed, as torch.nn.Linear does after manual_seed(seed)."""
+        super().__init__()
+        parts = zip(*(_draw_network(seed, shape) for seed in seeds))
+        self.w1, self.b1, self.w2, self.b2 = (nn.Parameter(torch.stack(part)) for part in parts)
+        self.shape, self.sigmoid = shape, sigmoid
+
+    def forward(self, s: Tensor) -> Tensor:
+        """Action values [K, M, A] of states s [K, M, S], each network with its own states."""
+        hidden = torch.selu(torch.baddbmm(self.b1[:, None], s, self.w1))
+        q = torch.baddbmm(self.b2[:, None], hidden, self.w2)
+        return q.sigmoid() if self.sigmoid else q
+
+    def weights(self, policy: int) -> Weights:
+        """A copy of the weights of one network."""
+        return Weights(*(part.detach()[policy].numpy().copy() for part in (self.w1, self.b1, self.w2, self.b2)))
 
 
-def double_q_target(reward: Tensor, last: Tensor, q_online: Tensor, q_target: Tensor, gamma: Tensor | float) -> Tensor:
-    """y = r + gamma Q'(s', argmax_a Q(s', a)): the online network chooses, the target network values.
-
-    reward, last [K, M], Q values of the next state [K, M, A] -> [K, M]. The last
-    transition of an episode does not bootstrap.
-    """
-    chosen = q_online.argmax(-1, keepdim=True)
-    return reward + gamma * (1.0 - last) * q_target.gather(-1, chosen)[..., 0]
+def _draw_network(seed: int, shape: NetworkShape) -> list[Tensor]:
+    """Weights and biases of one network, layer by layer, uniform within 1 / sqrt(inputs)."""
+    generator = torch.Generator().manual_seed(seed)
+    parts = []
+    for inputs, outputs in pairwise(shape):
+        bound = inputs**-0.5
+        weight = torch.empty(outputs, inputs, dtype=torch.float64).uniform_(-bound, bound, generator=generator)
+        bias = torch.empty(outputs, dtype=torch.float64).uniform_(-bound, bound, generator=generator)
+        parts += [weight.T.contiguous(), bias]
+    return parts
 
 
 class Batch(NamedTuple):
@@ -50,114 +63,112 @@ class Batch(NamedTuple):
     last: Tensor
 
 
-class StackedSettings(NamedTuple):
-    """Settings of K learners: [K, 1] each."""
+def double_q_target(reward: Tensor, last: Tensor, q_online: Tensor, q_target: Tensor, gamma: float) -> Tensor:
+    """y = r + gamma Q'(s', argmax_a Q(s', a)) (eq. 9): the online network chooses, the target network values.
 
-    lr_first: Tensor
-    lr_last: Tensor
-    learning_steps: Tensor  # of the training, over which the learning rate falls linearly
-    gamma: Tensor
-    weight_decay: Tensor
-
-
-class LearningSteps(NamedTuple):
-    """What steps of the optimiser know by their number alone, step by step."""
-
-    rate: Tensor  # [n, K, 1]
-    first: Tensor  # [n], bias correction of the first moment
-    second: Tensor  # [n], of the root of the second
-    copied: Tensor  # [n] bool, whether the target network follows
-
-    def at(self, number: int) -> LearningSteps:
-        """Step `number` of them, without the leading axis."""
-        return LearningSteps(*(part[number] for part in self))
+    reward, last [K, M], Q values of the next state [K, M, A] -> [K, M]. The last
+    transition of an episode does not bootstrap.
+    """
+    chosen = q_online.argmax(-1, keepdim=True)
+    return reward + gamma * (1.0 - last) * q_target.gather(-1, chosen)[..., 0]
 
 
 class Learner:
-    """K online networks with their target networks and AdamW moments, [K, P] each."""
-
-    TENSORS = ("online", "target", "first", "second")  # attributes, and their names in checkpoints
+    """Online and target networks with AdamW and a falling learning rate."""
 
     def __init__(
         self,
         seeds: Sequence[int],
-        settings: StackedSettings,
+        settings: LearnerSettings,
+        steps: int,
+        episodes: int = 1,
         shape: NetworkShape = PAPER_SHAPE,
-        copy_every: int = 10,
-        sigmoid: bool = False,
     ) -> None:
-        """Draw a network for each seed; targets begin as copies, moments at 0."""
-        self.shape, self.settings, self.copy_every, self.sigmoid = shape, settings, copy_every, sigmoid
-        self.online = init_networks(seeds, shape)
-        self.target = self.online.clone()
-        self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
-        self.steps = 0
-        self._derive_constants()
+        """Draw a network for each seed; steps and episodes are those of the training, over which the rate falls."""
+        self.settings = settings
+        self.online = QNetworks(seeds, shape, settings.q_output == "sigmoid")
+        self.target = copy.deepcopy(self.online).requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(
+            self.online.parameters(), lr=settings.lr_first, weight_decay=settings.weight_decay, foreach=False
+        )
+        self.steps, self.ended = 0, 0  # learning steps, and episodes that ended
+        self._last_step, self._episodes = max(1, steps - 1), max(1, episodes)
 
-    def _derive_constants(self) -> None:
-        """Set what every step needs and no step changes; to be called again when networks or settings are replaced."""
-        self._online, self._target = view_layers(self.online, self.shape), view_layers(self.target, self.shape)
-        self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
-        self._per_step = torch.clamp(self.settings.learning_steps - 1, min=1).reciprocal()  # share of the training
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the next step: linear in learning steps, or along half a cosine in episodes."""
+        first, last = self.settings.lr_first, self.settings.lr_last
+        if self.settings.lr_schedule == "cosine":
+            return last + (first - last) * 0.5 * (1.0 + math.cos(math.pi * self.ended / self._episodes))
+        return first + (last - first) * min(1.0, self.steps / self._last_step)
 
     def q(self, s: Tensor) -> Tensor:
-        """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
-        return forward(self._online, s, sigmoid=self.sigmoid).q
+        """Action values of states s [K, M, S] under the online networks: [K, M, A]."""
+        with torch.no_grad():
+            return self.online(s)
 
-    def reserve_steps(self, count: int) -> LearningSteps:
-        """The next `count` steps, counted as made, [count, ...] each; the rate falls linearly over the training."""
-        before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
-        rate = self.settings.lr_first + self._change * (self._make_tensor(before)[:, None, None] * self._per_step)
-        first = self._make_tensor([1.0 - BETA1**n for n in numbers])
-        second = self._make_tensor([(1.0 - BETA2**n) ** 0.5 for n in numbers])
-        copied = torch.tensor([n % self.copy_every == 0 for n in numbers])
-        self.steps += count
-        return LearningSteps(rate, first, second, copied)
+    def losses(self, batch: Batch) -> Tensor:
+        """Mean squared error of each policy on its mini-batch (eq. 9): [K]."""
+        with torch.no_grad():
+            q_next = self.online(batch.s_next), self.target(batch.s_next)
+            y = double_q_target(batch.reward, batch.last, *q_next, self.settings.gamma)
+        q = self.online(batch.s).gather(-1, batch.action[..., None])[..., 0]
+        return (q - y).square().mean(1)
 
-    def _make_tensor(self, values: Sequence[float]) -> Tensor:
-        """Values as a tensor of the networks' type."""
-        return torch.tensor(values, dtype=self.online.dtype)
+    def learn(self, batch: Batch) -> Tensor:
+        """Change the networks by one step, each policy on its own mini-batch; the losses before it, [K]."""
+        with torch.enable_grad():
+            losses = self.losses(batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            losses.sum().backward()
+        if self.settings.max_norm:
+            self._clip_gradients(self.settings.max_norm)
+        self.optimizer.param_groups[0]["lr"] = self.learning_rate
+        self.optimizer.step()
+        self.steps += 1
+        if self.steps % self.settings.copy_every == 0:
+            self.target.load_state_dict(self.online.state_dict())
+        return losses.detach()
 
-    def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
-        """Change the networks by one step, each policy on its own mini-batch; the losses before it, [K].
+    def _clip_gradients(self, most: float) -> None:
+        """Scale the gradient of each policy down to this norm."""
+        gradients = [p.grad for p in self.online.parameters() if p.grad is not None]
+        norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
+        share = (most / (norms + 1e-6)).clamp(max=1.0)
+        for g in gradients:
+            g.mul_(share.reshape(-1, *[1] * (g.ndim - 1)))
 
-        The step is one that reserve_steps() gave; without one the next is reserved here.
-        """
-        step = self.reserve_steps(1).at(0) if step is None else step
-        loss, slope = self.loss_and_gradient(batch)
-        self._apply_adamw(slope, step)
-        self.target.copy_(torch.where(step.copied, self.online, self.target))
-        return loss
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors of a checkpoint by name: both networks, and the moments of AdamW."""
+        found = {f"{kind} {name}": p.detach() for kind in ("online", "target")
+                 for name, p in getattr(self, kind).named_parameters()}  # fmt: skip
+        for name, p in self.online.named_parameters():
+            state = self.optimizer.state.get(p, {})
+            for moment in ("exp_avg", "exp_avg_sq"):
+                found[f"{moment} {name}"] = state.get(moment, torch.zeros_like(p)).detach()
+        return found
 
-    def loss_and_gradient(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Mean squared error of each policy [K] and its derivative by the weights [K, P]; changes nothing."""
-        size = batch.s.shape[1]
-        seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), sigmoid=self.sigmoid)
-        here, q_next = Pass(seen.hidden[:, :size], seen.q[:, :size]), seen.q[:, size:]
-        q_target = forward(self._target, batch.s_next, sigmoid=self.sigmoid).q
-        y = double_q_target(batch.reward, batch.last, q_next, q_target, self.settings.gamma)
-        action = batch.action[..., None]
-        error = here.q.gather(-1, action) - y[..., None]
-        dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
-        return error.square().flatten(1).mean(1), weight_gradient(self._online, batch.s, here, dq, sigmoid=self.sigmoid)
+    def restore(self, saved: Mapping[str, Tensor], steps: int, ended: int) -> None:
+        """Go back to the tensors of a checkpoint, after so many learning steps and episodes."""
+        with torch.no_grad():
+            for kind in ("online", "target"):
+                for name, p in getattr(self, kind).named_parameters():
+                    p.copy_(saved[f"{kind} {name}"])
+        self.steps, self.ended = steps, ended
+        if steps:
+            self.optimizer.load_state_dict({"state": {
+                i: {"step": torch.tensor(float(steps)), **{m: saved[f"{m} {name}"].clone() for m in
+                    ("exp_avg", "exp_avg_sq")}}
+                for i, (name, _) in enumerate(self.online.named_parameters())
+            }, "param_groups": self.optimizer.state_dict()["param_groups"]})  # fmt: skip
 
-    def _apply_adamw(self, slope: Tensor, step: LearningSteps) -> None:
-        """Change moments and online networks by AdamW from slope [K, P]: bias correction, weight decay apart."""
-        self.first.lerp_(slope, 1.0 - BETA1)
-        self.second.mul_(BETA2).addcmul_(slope, slope, value=1.0 - BETA2)
-        spread = self.second.sqrt().div_(step.second).add_(ADAM_EPS)
-        self.online.mul_(1.0 - step.rate * self.settings.weight_decay)
-        self.online.sub_((step.rate / step.first) * (self.first / spread))
 
-    def keep_policies(self, policies: Tensor) -> None:
-        """Drop all policies but those of these rows [n]."""
-        for name in self.TENSORS:
-            setattr(self, name, getattr(self, name)[policies].clone())
-        self.settings = StackedSettings(*(v[policies] for v in self.settings))
-        self._derive_constants()
-
-    def restore(self, saved: dict[str, Tensor], steps: int) -> None:
-        """Go back to saved tensors (TENSORS, of the present shapes) after so many steps."""
-        for name in self.TENSORS:
-            getattr(self, name).copy_(saved[name])
-        self.steps = steps
+@contextmanager
+def limit_to_one_thread() -> Iterator[None]:
+    """Torch on one thread inside the block, as before after it: faster for small tensors, and always the same bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -88,6 +88,18 @@ def make_reading_configs(seed: int, reading: str) -> list[TrainingConfig]:
     return [*folds, *_make_all_problems_configs(seed, prefix, **settings)]
 
 
+AS_RELEASED = {  # what the authors' release does otherwise, as far as it is a setting here
+    **asdict(READINGS["release"]), "decoder": "threshold", "q_output": "sigmoid", "f_star": "zero", "learn_from": 16,
+    "lr_schedule": "cosine", "max_norm": 1.0, "shade": "release",
+}  # fmt: skip
+
+
+def make_released_configs(seed: int) -> list[TrainingConfig]:
+    """loo50 and 10d with the settings of the authors' release."""
+    folds = make_leave_one_out_configs("meco-released-loo50", seed, dim=50, **AS_RELEASED)
+    return [*folds, *_make_all_problems_configs(seed, "meco-released", **AS_RELEASED)]
+
+
 def _with_seed_in_names(make: Preset) -> Preset:
     """The same trainings, where the first of PRINTED_SEEDS has the plain names and every other seed says its number."""
 
@@ -102,6 +114,7 @@ _TRAININGS: dict[str, Preset] = {
     "loo50": lambda seed: make_leave_one_out_configs("meco-loo50", seed, dim=50),
     **{f"split-{dim}d": partial(_make_split_configs, dim=dim) for dim in (10, 30, 50, 100)},
     "ablation": _make_ablation_configs,
+    "released": make_released_configs,
     **{f"reading-{name}": partial(make_reading_configs, reading=name) for name in READINGS if name != PRINTED_READING},
 }
 PRESETS: Registry[Preset] = Registry(

@@ -51,9 +51,10 @@ class ReplayMemory:
         """Transitions of each policy in memory."""
         return min(self.written, self.capacity)
 
-    def reserve_access(self, u: np.ndarray) -> MemoryAccess:
+    def reserve_access(self, u: np.ndarray, least: int) -> MemoryAccess:
         """The rows that the next T steps will write and read, by uniform numbers u [K, T, E, M].
 
+        Nothing is read before the memory holds `least` transitions, M or more.
         The transitions count as written: write() must follow for each.
         """
         policies, steps, episodes, batch = u.shape
@@ -66,7 +67,7 @@ class ReplayMemory:
         reads = self._global_rows(chosen).reshape(steps, episodes, -1)
         self.written += steps * episodes
         columns, rows = (torch.from_numpy(part) for part in (order % self.capacity, reads))
-        return MemoryAccess(columns, rows, int(np.count_nonzero(size < batch)))
+        return MemoryAccess(columns, rows, int(np.count_nonzero(size < least)))
 
     def write(self, column: Tensor, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, *, last: bool) -> None:
         """Write a transition of each policy at a column [1]; s, s_next [K, S], action (its index) and reward [K]."""
@@ -98,10 +99,6 @@ class ReplayMemory:
     def _global_rows(self, rows: np.ndarray) -> np.ndarray:
         """Rows [..., K, M] of each policy as rows among those of all policies."""
         return rows + self.capacity * np.arange(rows.shape[-2])[:, None]
-
-    def keep_policies(self, policies: Tensor) -> None:
-        """Drop all policies but those of these rows [n]."""
-        self.rows = self.rows[policies].clone()
 
     def restore(self, rows: Tensor, written: int) -> None:
         """Go back to saved rows [K, capacity, 2 S + 3] after so many transitions were written."""

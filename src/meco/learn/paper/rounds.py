@@ -40,13 +40,15 @@ class Rounds:
             "decoder": DECODERS[first.episode.decoder],
             "reward": first.episode.reward,
             "reading": Reading(first.episode.best, first.episode.guide_order),
+            "preset": first.episode.shade,
             "record": False,
         }
 
     def play_episodes(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """Play episodes [K E], policy by policy, with f~* of each, to their end, while the agents learn."""
         problems, seeds = [self.load_problem(job) for job in jobs], [job.seed for job in jobs]
-        episode = Episode(problems, seeds, references=references, **self.options)
+        known = np.zeros(len(jobs)) if self.configs[0].episode.f_star == "zero" else references
+        episode = Episode(problems, seeds, references=known, **self.options)
         return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)
 
     def load_problem(self, job: EpisodePlan) -> Problem:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
@@ -23,21 +22,16 @@ from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import STATE_SCHEMA, Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import limit_to_one_thread
 from meco.learn.paper.rounds import RoundResult, Rounds
-from meco.learn.paper.torch_network import view_layers
 from meco.policies.network import Weights
 
-# settings that policies in one batch must have in common
-SHARED_SETTINGS = (
-    "dim", "budget", "pop_size", "decoder", "reward", "best", "guide_order", "memory", "batch", "copy_every",
-    "parallel_episodes", "q_output",
-)  # fmt: skip
+OWN_SETTINGS = ("name", "seed", "suite", "problems", "instances")  # in which policies of one batch may differ
 
 
 # what the JSON of a checkpoint must look like
 CHECKPOINT_SCHEMA = {
     "configs": [dict],
     "curricula": [STATE_SCHEMA],
-    "agents": {"learned": int, "written": int, "streams": str},
+    "agents": {"learned": int, "ended": int, "written": int, "streams": str},
 }
 
 
@@ -64,7 +58,7 @@ class Trained(NamedTuple):
 
 
 class Trainer:
-    """Trains policies that share D and the sizes of episode, memory and batch; all else may differ.
+    """Trains policies that differ in seed and problems alone, of which they have equally many.
 
     With a checkpoint file the training can be killed at any moment: resume() goes on to the
     same bits.
@@ -93,10 +87,13 @@ class Trainer:
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.agents = Agents(configs)
         self.curricula = [Curriculum(c, self.agents.rng.generator(k)) for k, c in enumerate(configs)]
-        self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
-        self._active = list(range(len(configs)))
-        self._rounds: Rounds | None = None  # of the active policies
+        self._rounds = Rounds(configs, self.agents)
         self._jobs: list[list[EpisodePlan]] = []  # of the last round
+
+    @property
+    def finished(self) -> bool:
+        """Whether every policy has played all its episodes: all have equally many."""
+        return self.curricula[0].finished
 
     @property
     def played(self) -> int:
@@ -110,19 +107,19 @@ class Trainer:
         """
         began = saved = time.monotonic()
         before = self.played
-        with limit_to_one_thread(), torch.no_grad():
-            while self._active:
+        with limit_to_one_thread():
+            while not self.finished:
                 outcomes = self._play_or_save()
-                self._retire_finished()
                 stopped, now = stop(), time.monotonic()
                 if self.checkpoint and (stopped or now - saved >= self.save_every):
                     self.save()
                     saved = now
                 if self.report:
                     self.report(self._make_status(outcomes, now - began, before))
-                if stopped and self._active:
+                if stopped and not self.finished:
                     return []
-        return [Trained(c, self._final_weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
+        weights = self.agents.learner.online.weights
+        return [Trained(c, weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
     def _play_or_save(self) -> list[EpisodeOutcome]:
         """Play a round. One that fails is TrainingFailed, and leaves the checkpoint at its beginning.
@@ -147,35 +144,14 @@ class Trainer:
 
     def _play_round(self) -> list[EpisodeOutcome]:
         """Play the next episodes of every policy that is not done; their outcomes go to its curriculum."""
-        curricula = [self.curricula[k] for k in self._active]
-        jobs = self._jobs = [curriculum.plan_round() for curriculum in curricula]
+        jobs = self._jobs = [curriculum.plan_round() for curriculum in self.curricula]
         each = [job for several in jobs for job in several]
-        known = [c.references.look_up([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
-        if self._rounds is None:
-            self._rounds = Rounds([self.configs[k] for k in self._active], self.agents)
+        known = [c.references.look_up([job.problem])[0] for c, several in zip(self.curricula, jobs) for job in several]
         result = self._rounds.play_episodes(each, np.array(known), self.agents.draw_round_plan(self.configs[0].steps))
         outcomes = _list_outcomes(result)
-        for curriculum, played, found in zip(curricula, jobs, outcomes):
+        for curriculum, played, found in zip(self.curricula, jobs, outcomes):
             curriculum.add_outcomes(played, found)
         return [outcome for found in outcomes for outcome in found]
-
-    def _retire_finished(self) -> None:
-        """Take policies that have played all their episodes out of the batch, and keep their weights in `ended`."""
-        going = [row for row, k in enumerate(self._active) if not self.curricula[k].finished]
-        if len(going) == len(self._active):
-            return
-        for row, k in enumerate(self._active):
-            if self.curricula[k].finished:
-                self.ended[k] = to_numpy(self.agents.learner.online[row]).copy()
-        self._active = [self._active[row] for row in going]
-        self._rounds = None
-        if going:
-            self.agents.keep_policies(going)
-
-    def _final_weights(self, policy: int) -> Weights:
-        """The weights of a policy that has played all its episodes."""
-        stack = torch.from_numpy(self.ended[policy])[None]
-        return Weights(*(part[0].numpy() for part in view_layers(stack, self.agents.learner.shape)))
 
     def _make_status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
         """How far the training is; `before` episodes were played when this process began."""
@@ -190,13 +166,12 @@ class Trainer:
 
     def _snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The arrays and the JSON state that a later process needs, as copies that the next round leaves alone."""
-        ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
             "curricula": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
-        return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
+        return {name: a.copy() for name, a in self.agents.arrays().items()}, state
 
     def resume(self) -> None:
         """Go back to the checkpoint. InvalidInput for one of other settings.
@@ -217,15 +192,10 @@ class Trainer:
             raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
-        """Go back to what _snapshot() gave; takes what belongs to finished policies out of arrays."""
+        """Go back to what _snapshot() gave."""
         for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):
             curriculum.restore(saved)
-        self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
-        self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
-        if 0 < len(self._active) < len(self.configs):
-            self.agents.keep_policies(self._active)
-        if self._active:
-            self.agents.restore(arrays, state["agents"])
+        self.agents.restore(arrays, state["agents"])
 
 
 def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
@@ -243,8 +213,8 @@ def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
     """Refuse none at all, and policies that cannot train in one batch or have one name."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
-    for setting in SHARED_SETTINGS:
-        values = {c.as_dict()[setting] for c in configs}
+    for setting, first in _shared_settings(configs[0]).items():
+        values = {first, *(_shared_settings(c)[setting] for c in configs)}
         if len(values) > 1:
             raise InvalidInput(f"policies in lockstep need the same {setting}; got {sorted(map(str, values))}")
     names = [c.name for c in configs]
@@ -252,11 +222,16 @@ def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
         raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
 
 
+def _shared_settings(config: TrainingConfig) -> dict[str, Any]:
+    """The settings that policies in one batch must have in common, with the number of their problems."""
+    own = {name: value for name, value in config.as_dict().items() if name not in OWN_SETTINGS}
+    return {**own, "number of problems": len(config.task.problems)}
+
+
 def lockstep_groups(configs: Sequence[TrainingConfig], most: int | None = None) -> list[list[TrainingConfig]]:
     """The policies that can train in one batch, group by group, in the order given; `most` of them at once, or all."""
     groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
     for config in configs:
-        settings = config.as_dict()
-        groups.setdefault(tuple(settings[name] for name in SHARED_SETTINGS), []).append(config)
+        groups.setdefault(tuple(_shared_settings(config).values()), []).append(config)
     parts = [(group, most or len(group)) for group in groups.values()]
     return [group[first : first + size] for group, size in parts for first in range(0, len(group), size)]

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, masked_mean, namespace
 from meco.core.control import Control, refuse_unknown
 from meco.core.evaluation import Evaluation
 from meco.core.registry import Registry
 from meco.core.rule import Key, Population, Progress, Rule
-from meco.rules.epsilon import DELTA, decode_action, initial_scale, relaxed_violation
+from meco.rules.epsilon import DELTA, decode_action, initial_scale, relaxed_violation, thresholded_violation
 
 N_ACTIONS = 11  # values that the paper's policy chooses among
 ACTION_GRID = np.arange(N_ACTIONS) / 10  # {0, 0.1, ..., 1}
@@ -42,6 +42,18 @@ class Decoder(ABC):
     def control(self) -> Control:
         """The number that is decoded."""
 
+    def scale(self, ev: Evaluation) -> Array:
+        """The initial scale of a first population, at least delta: [B, C], or [B, 1] of a single allowance."""
+        return initial_scale(ev, self.delta)
+
+    def values(self, ev: Evaluation, eps: Array) -> Key:
+        """The key of candidates [B, N] when eps is allowed: what exceeds it, then the objective."""
+        return Key(relaxed_violation(ev.c, eps), ev.f)
+
+    def known(self, eps: Array) -> dict[str, Array]:
+        """What a policy sees as s9 in place of its last action, by the name "last action"; empty for the action."""
+        return {}
+
     @abstractmethod
     def first_allowance(self, base: Array) -> Array:
         """The allowance before any action, for the initial scale base [B, C]."""
@@ -68,6 +80,23 @@ class GeometricDecoder(Decoder):
 
     def next_allowance(self, eps: Array, action: Array, base: Array) -> Array:
         return decode_action(action, base, self.delta)
+
+
+@dataclass(frozen=True)
+class ThresholdDecoder(GeometricDecoder):
+    """The authors' release: one eps on the sum of violations, within which they count as none; s9 is eps itself."""
+
+    name = "threshold"
+
+    def scale(self, ev: Evaluation) -> Array:
+        xp = namespace(ev.f)
+        return xp.clip(masked_mean(ev.nu, ~ev.failed)[:, None], min=self.delta)
+
+    def values(self, ev: Evaluation, eps: Array) -> Key:
+        return Key(thresholded_violation(ev.nu, eps[:, 0]), ev.f)
+
+    def known(self, eps: Array) -> dict[str, Array]:
+        return {"last action": eps[:, 0]}
 
 
 @dataclass(frozen=True)
@@ -104,6 +133,7 @@ DECODERS: Registry[Decoder] = Registry(
     "decoder",
     {
         "geometric": GeometricDecoder(),
+        "threshold": ThresholdDecoder(),
         "aa": LinearDecoder(reach=1.0, label="aa"),  # the aggressive ablation
         "ca": LinearDecoder(reach=0.1, label="ca"),  # the conservative one
     },
@@ -135,7 +165,7 @@ class SteeredEpsilon(Rule):
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
         """The allowance before any action and the initial scale, [B, C] each, and which runs [B] failed altogether."""
-        base = initial_scale(pop.ev, self.decoder.delta)
+        base = self.decoder.scale(pop.ev)
         void = namespace(base).all(pop.ev.failed, axis=-1)
         return Allowance(
             self.decoder.first_allowance(base), base, void, pop.ev.intact or not bool(namespace(base).any(void))
@@ -146,7 +176,7 @@ class SteeredEpsilon(Rule):
         if state.complete:
             return state
         xp, late = namespace(state.base), state.void[:, None]
-        base = xp.where(late, initial_scale(pop.ev, self.decoder.delta), state.base)
+        base = xp.where(late, self.decoder.scale(pop.ev), state.base)
         void = state.void & xp.all(pop.ev.failed, axis=-1)
         return Allowance(
             xp.where(late, self.decoder.first_allowance(base), state.eps), base, void, not bool(xp.any(void))
@@ -161,11 +191,11 @@ class SteeredEpsilon(Rule):
         return Allowance(eps, base, void, complete)
 
     def values(self, ev: Evaluation, state: Allowance) -> Key:
-        return Key(relaxed_violation(ev.c, state.eps), ev.f)
+        return self.decoder.values(ev, state.eps)
 
     def known(self, state: Allowance) -> dict[str, Array | float]:
         """The allowance in force and the strictest one."""
-        return {"eps": state.eps, "delta": self.decoder.delta}
+        return {"eps": state.eps, "delta": self.decoder.delta, **self.decoder.known(state.eps)}
 
     def trace(self, state: Allowance) -> dict[str, Array]:
         """The allowance that the next generation is compared under."""
