@@ -48,7 +48,10 @@ _shade = partial(
     offers=RULE_ENGINE,
 )
 _learned = partial(
-    _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
+    _shade,
+    family="MeCO",
+    options=("engine", "decoder", "reading", *SHADE_OPTIONS[1:], "sigma"),
+    offers=(*RULE_ENGINE, Policed),
 )
 _de = partial(MethodRecord, family="DE", population=paper_pop_size, offers=RULE_ENGINE)
 _es = partial(MethodRecord, family="ES", population=paper_pop_size, scale_sensitive_to=("each",))
@@ -68,11 +71,12 @@ METHODS: Registry[MethodRecord] = Registry(
     "method",
     {
         "MeCO": _learned(
-            lazy_callable("policies.paper.methods:make_meco"), "the paper's method: SHADE with a learned relaxation",
-            options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"), aliases=("MeCO (paper)",),
+            lazy_callable("policies.paper.methods:make_meco"),
+            "the paper's method: SHADE with a learned relaxation, trained as printed",
+            options=("policy", "engine", "reading", *SHADE_OPTIONS[1:], "sigma"), aliases=("MeCO (paper)",),
         ),
-        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "MeCO (paper) with random weights"),
-        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "MeCO (paper) with random actions"),
+        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "MeCO with random weights"),
+        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "MeCO with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu",
             scale_sensitive_to=tuple(RESCALINGS)

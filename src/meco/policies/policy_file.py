@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from meco.gone import VERSION, find_advice
 from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
-from meco.policies.paper.reading import BEST, GUIDE_ORDERS
+from meco.policies.paper.reading import BEST, GUIDE_ORDERS, RELAXED
 from meco.policies.paper.steered_rule import DECODERS
 from meco.policies.policy import Greedy, find_network_shape
 
@@ -53,7 +53,7 @@ def _read_unchanged(path: Path, size: int, changed_ns: int) -> Greedy:
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
     if metadata.pop(METADATA_DIGEST, None) != digest_metadata(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
-    return Greedy(weights, {"name": path.stem, **metadata})
+    return Greedy(weights, {"name": path.stem, **asdict(RELAXED), **metadata})  # which files of 0.3 do not say
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:

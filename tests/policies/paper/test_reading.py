@@ -9,12 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress
-from meco.errors import UnknownName
+from meco.errors import InvalidInput, UnknownName
 from meco.learn.paper.episode import Episode
 from meco.learn.paper.reward import StepSummary, reward_function
 from meco.policies.features import PopulationTen
+from meco.policies.network import Weights
 from meco.policies.paper.reading import AS_PRINTED, GUIDE_ORDERS, READINGS, RELAXED, Reading
 from meco.policies.policy import Greedy
+from meco.policies.policy_file import save_policy
+from meco.policies.resolve import make_untrained
 
 DELTA, EPS = 1e-3, 0.5
 
@@ -86,9 +89,26 @@ def test_an_episode_obeys_its_reading_after_every_step(name):
         assert_array_equal(episode.population_summary.f_reward, episode.population_summary.f_best)
 
 
-def test_a_policy_that_does_not_say_its_reading_is_of_the_relaxed_one():
-    assert Reading.of({}) == RELAXED == Reading("relaxed", "relaxed")
-    assert Reading.of({"best": "least", "guide_order": "score"}) == AS_PRINTED
+def test_a_policy_file_that_does_not_say_its_reading_is_of_the_relaxed_one(tmp_path):
+    weights = make_untrained([1]).weights
+    network = Weights(*(part[0] for part in weights))
+    save_policy(tmp_path / "old.safetensors", network)
+    save_policy(tmp_path / "new.safetensors", network, {"best": "least", "guide_order": "score"})
+    assert Reading.of(meco.load_policy(tmp_path / "old.safetensors").metadata) == RELAXED
+    assert Reading.of(meco.load_policy(tmp_path / "new.safetensors").metadata) == AS_PRINTED
+    with pytest.raises(InvalidInput, match="best must be one of least, feasible, relaxed, release; got 'lowest'"):
+        save_policy(tmp_path / "wrong.safetensors", network, {"best": "lowest"})
+
+
+def test_the_reading_of_a_method_can_be_set():
+    problem = meco.get_problem("C22", dim=10)
+    for method in ("MeCO-u", "MeCO-rand"):
+        printed, relaxed = (
+            meco.solve(method, problem, seeds=[1], budget=500, reading=name)[0].score for name in ("least", "relaxed")
+        )
+        assert printed == meco.solve(method, problem, seeds=[1], budget=500)[0].score != relaxed
+    with pytest.raises(UnknownName, match="reading"):
+        meco.solve("MeCO", problem, seeds=[1], budget=500, reading="worst")
 
 
 def test_the_reading_of_a_policy_steers_its_runs():

@@ -11,7 +11,7 @@ from meco.engines import ENGINES
 from meco.policies.controller import Controlled
 from meco.policies.controls import DECODER_OF_CONTROLS, find_control_set_name
 from meco.policies.features import FeatureSet, PopulationTen
-from meco.policies.paper.reading import Reading
+from meco.policies.paper.reading import READINGS, Reading
 from meco.policies.paper.steered_rule import DECODERS, SteeredEpsilon
 from meco.policies.policy import Policy
 from meco.policies.resolve import PolicyLike, find_policy
@@ -27,27 +27,41 @@ def make_meco(
     task: Task,
     policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_POLICY,
     engine: EngineLike = "shade",
+    reading: Reading | str | None = None,
     **options: Any,
 ) -> Engine:
     """MeCO: a trained policy by name, by file or as it is; a list gives each run its own.
 
-    options go to the engine. A policy that is not there or does not fit is an error.
+    The reading is the policy's unless one is named; options go to the engine. A policy that is not there or does not
+    fit is an error.
     """
     found = find_policy(policy, task.rng.seeds)
-    return steer_relaxation(found, task, found.controls or "epsilon", engine, **options)
+    return steer_relaxation(found, task, found.controls or "epsilon", engine, reading, **options)
 
 
-def make_untrained(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def make_untrained(
+    task: Task,
+    engine: EngineLike = "shade",
+    decoder: str = "geometric",
+    reading: Reading | str | None = None,
+    **options: Any,
+) -> Engine:
     """MeCO-u: a network with random weights, drawn from each run's seed."""
     return steer_relaxation(
-        find_policy("untrained", task.rng.seeds), task, find_control_set_name(decoder), engine, **options
+        find_policy("untrained", task.rng.seeds), task, find_control_set_name(decoder), engine, reading, **options
     )
 
 
-def make_random(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def make_random(
+    task: Task,
+    engine: EngineLike = "shade",
+    decoder: str = "geometric",
+    reading: Reading | str | None = None,
+    **options: Any,
+) -> Engine:
     """MeCO-rand: an action at random in every generation."""
     return steer_relaxation(
-        find_policy("random", task.rng.seeds), task, find_control_set_name(decoder), engine, **options
+        find_policy("random", task.rng.seeds), task, find_control_set_name(decoder), engine, reading, **options
     )
 
 
@@ -56,14 +70,16 @@ def steer_relaxation(
     task: Task,
     controls: str,
     engine: EngineLike = "shade",
-    reading: Reading | None = None,
+    reading: Reading | str | None = None,
     **options: Any,
 ) -> Controlled:
     """The paper's composition: the relaxation of an engine's rule set by a policy after every generation.
 
     The reading is the policy's unless given. Decisions draw from the numbers that each generation hands to its rule.
     """
-    reading = Reading.of(policy.metadata) if reading is None else reading
+    if reading is None:
+        reading = Reading.of(policy.metadata)
+    reading = READINGS[reading] if isinstance(reading, str) else reading
     decoder = DECODERS[DECODER_OF_CONTROLS.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
     make = find_engine(engine)
     search: Any = make(task, rule=SteeredEpsilon(decoder), **{**reading.engine_options(make), **options})

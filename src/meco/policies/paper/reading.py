@@ -42,8 +42,8 @@ class Reading:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Reading:
-        """The reading that a policy was trained under; policies of 0.3, which do not say it, are RELAXED."""
-        return cls(metadata.get("best", RELAXED.best), metadata.get("guide_order", RELAXED.guide_order))
+        """The reading that a policy was trained under; the printed one where it does not say."""
+        return cls(metadata.get("best", AS_PRINTED.best), metadata.get("guide_order", AS_PRINTED.guide_order))
 
     def engine_options(self, engine: Any) -> dict[str, Any]:
         """Options of an engine for this order of guides; none for one that has no guides."""
@@ -53,7 +53,7 @@ class Reading:
 
 PRINTED_READING = "least"  # of READINGS
 AS_PRINTED = Reading()  # the literal reading: f_best is an f, and the policy does not change mutation
-RELAXED = Reading("relaxed", "relaxed")  # of all policies of 0.3
+RELAXED = Reading("relaxed", "relaxed")  # of all policy files that do not say their reading
 READINGS: Registry[Reading] = Registry(
     "reading",
     {
