@@ -20,8 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from _side_by_side import optional
-from meco.learn import Trainer, TrainingConfig
-from meco.learn.paper.presets import PRESETS
+from meco.paper import Trainer, TrainingConfig
+from meco.paper.presets import PRESETS
 
 WARM_UP = 2  # rounds of episodes before the clock starts
 

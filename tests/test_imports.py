@@ -26,31 +26,20 @@ MAY_IMPORT["evaluations"] = {"core"}
 MAY_IMPORT["plot"] = {"core", "result"}
 MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "plot"}
-MAY_IMPORT["engines"] = {"core", "rules"}
+MAY_IMPORT["engines"] = {"core"}
 MAY_IMPORT["tr"] = {"core"}
-MAY_IMPORT["policies"] = {"core", "rules", "engines"}
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}
 MAY_IMPORT["batch_solve"] = {"core", "problems", "method_record", "methods", "result"}
 MAY_IMPORT["run"] = {"core", "methods", *RECORDS}
 MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "method_record", "methods", "run", *RECORDS}
 MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api", "batch_solve"}
-MAY_IMPORT["learn"] = {
-    "core",
-    "problems",
-    "engines",
-    "tr",
-    "policies",
-    "methods",
-    "batch_solve",
-    "plot",
-    "result",
-}
+MAY_IMPORT["paper"] = {"core", "rules", "engines", "problems", "plot", "result"}
 MAY_IMPORT["bench"] = {
     "core",
     "plot",
     "problems",
-    "policies",
+    "paper",
     "tr",
     "methods",
     "batch_solve",
@@ -58,7 +47,16 @@ MAY_IMPORT["bench"] = {
     *RECORDS,
 }
 MAY_IMPORT["report"] = MAY_IMPORT["bench"] | {"bench"}
-MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "api", "optimizer", *RECORDS}
+MAY_IMPORT["adapters"] = MAY_IMPORT["paper"] | {
+    "paper",
+    "methods",
+    "tr",
+    "batch_solve",
+    "run",
+    "api",
+    "optimizer",
+    *RECORDS,
+}
 MAY_IMPORT["gym"] = {"adapters"}
 MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench", "report"}
 MAY_IMPORT["cli"] = {"commands"}

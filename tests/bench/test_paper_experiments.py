@@ -24,8 +24,8 @@ from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
-from meco.learn.paper import presets
 from meco.methods import METHODS
+from meco.paper import presets
 from meco.problems.suite import get_problem
 from meco.report.frame import read_runs
 from meco.report.page import JOINT_VIEWS, VIEWS, list_known_experiments

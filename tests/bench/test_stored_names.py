@@ -8,7 +8,7 @@ import pytest
 from meco.bench.run.executors import RunExecutor
 from meco.bench.run.repeat_runs import draw_runs, repeat_runs
 from meco.bench.run.result_store import read_results
-from meco.policies.store import load_policy
+from meco.paper.store import load_policy
 
 RESULTS = Path(__file__).parents[2] / "results"
 

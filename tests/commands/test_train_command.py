@@ -11,10 +11,13 @@ torch = pytest.importorskip("torch")
 from meco.cli import main  # noqa: E402
 from meco.commands.train import EXIT_STOPPED, command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
-from meco.learn import Trainer, TrainingConfig  # noqa: E402
-from meco.learn.paper.presets import PRESETS, make_leave_one_out_configs  # noqa: E402
-from meco.learn.paper.training_record import draw_log, read_log, write_policy_and_log  # noqa: E402
-from meco.policies import load_policy  # noqa: E402
+from meco.paper import (  # noqa: E402
+    Trainer,
+    TrainingConfig,
+    load_policy,
+)
+from meco.paper.presets import PRESETS, make_leave_one_out_configs  # noqa: E402
+from meco.paper.record import draw_log, read_log, write_policy_and_log  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.learn.paper.episode import Episode
-from meco.learn.paper.reward import ReferenceObjective
-from meco.policies.controls import CONTROLS
-from meco.policies.features import FEATURES
-from meco.policies.paper.reading import AS_PRINTED, Reading
-from meco.policies.paper.steered_rule import DECODERS
+from meco.paper.action import DECODERS
+from meco.paper.controls import CONTROLS
+from meco.paper.episode import Episode
+from meco.paper.features import FEATURES
+from meco.paper.reading import AS_PRINTED, Reading
+from meco.paper.reward import ReferenceObjective
 from meco.problems.suite import CEC_NAMES, find_problem_module, get_problem
 
 RunChoice = tuple[Problem, int]  # the problem and the seed of a run

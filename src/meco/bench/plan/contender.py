@@ -13,8 +13,8 @@ from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split_file_name
 from meco.gone import find_advice
 from meco.methods import METHODS, NAMED_OPTIONS
-from meco.policies.paper.methods import DEFAULT_POLICY
-from meco.policies.resolve import OWN_POLICIES
+from meco.paper.meco import DEFAULT_POLICY
+from meco.paper.resolve import OWN_POLICIES
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3

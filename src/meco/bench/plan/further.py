@@ -7,8 +7,8 @@ from typing import Any
 from meco.bench.plan.contender import AS_PRINTED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.plan.paper import READING_LABELS
-from meco.policies.paper.methods import PRINTED_SEEDS
-from meco.policies.paper.steered_rule import ACTION_GRID
+from meco.paper.action import ACTION_GRID
+from meco.paper.meco import PRINTED_SEEDS
 from meco.problems.generated.families import problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UNITS_SUFFIX
 

@@ -161,7 +161,7 @@ def read_policy_digest(name: str) -> str:
 
     DamagedArchive where the archive of policies is damaged: others would be taken for missing, too.
     """
-    from meco.policies.store import load_policy
+    from meco.paper.store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]
