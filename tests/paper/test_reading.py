@@ -131,3 +131,10 @@ def test_unknown_readings_are_refused():
         Reading("lowest")
     with pytest.raises(UnknownName, match="guide_order"):
         Reading("least", "f")
+
+
+def test_a_printed_result_names_its_policy_and_reading():
+    (result,) = meco.solve("MeCO", meco.get_problem("C01", dim=10), seeds=[1])
+    digest = meco.load_policy("meco-10d").metadata["digest"][:12]
+    assert f"policy: meco-10d {digest} (f_best least, guides score)" in repr(result)
+    assert result.run.policy in repr(result)

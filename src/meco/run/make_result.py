@@ -168,10 +168,10 @@ def library_versions() -> dict[str, str]:
 
 
 def _policy_version(loop: Loop | None) -> dict[str, str]:
-    """{"policy": name and digest} of the policy that steered the search, {} where none did."""
+    """{"policy": name, digest and reading} of the policy that steered the search, {} where none did."""
     policed = None if loop is None else find_capability(loop.engine, Policed)
-    told = {} if policed is None else policed.policy
-    return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
+    said = "" if policed is None else policed.describe()
+    return {"policy": said} if said else {}
 
 
 def _price_limits(request: Request, result: Result, found: BestPoint, names: Sequence[str]) -> tuple[LimitPrices, bool]:
