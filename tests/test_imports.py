@@ -37,6 +37,9 @@ MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api", "batch_solve"}
 MAY_IMPORT["paper"] = {"core", "rules", "engines", "problems", "plot", "result"}
 MAY_IMPORT["bench"] = {
     "core",
+    "rules",
+    "engines",
+    "method_record",
     "plot",
     "problems",
     "paper",
