@@ -4,10 +4,11 @@ import pytest
 
 pandas = pytest.importorskip("pandas")
 
+from meco.bench.plan import printed  # noqa: E402
 from meco.bench.plan.experiments import EXPERIMENTS  # noqa: E402
 from meco.bench.plan.paper import PAPER  # noqa: E402
 from meco.cli import main  # noqa: E402
-from meco.report.claims import CLAIMS, Claim, judge  # noqa: E402
+from meco.report.claims import CLAIMS, Claim, judge, rank_in_printed_place  # noqa: E402
 from meco.report.frame import ExperimentRuns  # noqa: E402
 
 CLAIM = Claim("table 0", "MeCO is ahead", ("A", "B"))
@@ -42,6 +43,14 @@ def test_a_verdict_counts_the_methods_that_are_behind(scores, word, found):
 def test_three_runs_show_nothing():
     verdict = judge(CLAIM, [runs_of({"MeCO": [1, 1], "A": [2, 2]}, runs=3)])
     assert verdict.word == "not shown (3 runs cannot reach 0.05)"
+
+
+def test_the_printed_values_in_their_own_place_have_the_printed_rank():
+    cells = printed.read_cells("table1")
+    values = {f"C{k:02d}": cells[f"C{k:02d}", "MeCO"].mean for k in range(1, 29)}
+    runs = runs_of({"MeCO": list(values.values())})
+    runs.table["problem"] = runs.table.problem.cat.rename_categories({f"P{k}": name for k, name in enumerate(values)})
+    assert rank_in_printed_place(runs, "MeCO") == pytest.approx(2.25, abs=0.1)
 
 
 def test_without_its_methods_a_claim_has_no_verdict():

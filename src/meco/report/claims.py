@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meco.bench.plan import printed
 from meco.bench.plan.contender import AS_PRINTED
 from meco.bench.plan.paper import THE_TWELVE
 from meco.report import stats
@@ -104,10 +105,35 @@ def judge_actions(sets: Sequence[ExperimentRuns]) -> Verdict | None:
     return Verdict("mean action on " + "; ".join(said), word)
 
 
+def rank_in_printed_place(runs: ExperimentRuns, label: str) -> float | None:
+    """The average rank that a method of ours has in MeCO's place in the printed table 1; None without its runs."""
+    if label not in runs.complete:
+        return None
+    mean = runs.table[runs.table.label == label].groupby("problem", observed=True).score.mean()
+    cells, places = printed.read_cells("table1"), []
+    for problem in runs.problems:
+        others = [value for other in _OTHERS if (value := cells[problem, other].mean) is not None]
+        ahead = sum(value < mean[problem] for value in others)
+        level = sum(value == mean[problem] for value in others)
+        places.append(1.0 + ahead + 0.5 * level)
+    return float(np.mean(places))
+
+
+def format_printed_places(name: str, sets: Sequence[ExperimentRuns]) -> list[str]:
+    """A line for a terminal: what rules on SHADE would have in MeCO's place in the printed table 1; [] elsewhere."""
+    if name != "table1" or not sets:
+        return []
+    rules = (AS_PRINTED, "MeCO-u", "MeCO-rand", "SHADE", "SHADE-FR", "SHADE-BOC", "SHADE-eps")
+    found = {label: rank_in_printed_place(sets[0], label) for label in rules}
+    said = ", ".join(f"{label} {rank:.2f}" for label, rank in found.items() if rank is not None)
+    return [f"  in MeCO's place in the printed table (2.25): {said}"] if said else []
+
+
 def format_verdict(name: str, sets: Sequence[ExperimentRuns]) -> list[str]:
     """Lines for a terminal: the claim, what was found, the verdict; [] for an experiment that is not the paper's."""
     verdict = judge(CLAIMS[name], sets) if name in CLAIMS else None
     if verdict is None:
         return []
     claim = CLAIMS[name]
-    return [f"{name} ({claim.place} of the paper): {claim.text}", f"  found: {verdict.found}", f"  {verdict.word}"]
+    lines = [f"{name} ({claim.place} of the paper): {claim.text}", f"  found: {verdict.found}"]
+    return [*lines, *format_printed_places(name, sets), f"  {verdict.word}"]
