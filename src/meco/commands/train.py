@@ -1,4 +1,4 @@
-"""meco train: train policies of MeCO (paper), one or many at once."""
+"""meco train: train policies of MeCO, one or many at once."""
 
 from __future__ import annotations
 
