@@ -49,8 +49,11 @@ def _read_unchanged(path: Path, size: int, changed_ns: int) -> Greedy:
     tensors, texts = parse_tensors(read_file(path, LARGEST_TENSORS_BYTES), str(path))
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), find_network_shape(metadata, count_hidden_units(tensors)))
-    if metadata["digest"] != digest_weights(weights):
-        raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
+    if metadata["digest"] != (found := digest_weights(weights)):
+        raise DamagedFile(
+            f"{path} is damaged: its weights are not the ones that were saved: digest must be "
+            f"{metadata['digest'][:12]}; got {found[:12]}"
+        )
     if metadata.pop(METADATA_DIGEST, None) != digest_metadata(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
     return Greedy(weights, {"name": path.stem, **asdict(RELAXED), **metadata})  # which files of 0.3 do not say
@@ -116,7 +119,8 @@ def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: Network
         if tensors[name].shape != sizes:
             raise DamagedFile(f"{source}: {name} must have shape {sizes}; got {tensors[name].shape}")
         if not np.isfinite(tensors[name]).all():
-            raise DamagedFile(f"{source}: {name} holds values that are not finite")
+            wrong = tensors[name][~np.isfinite(tensors[name])][0]
+            raise DamagedFile(f"{source}: {name} holds values that are not finite: numbers are needed; got {wrong}")
     return Weights(**tensors)
 
 
