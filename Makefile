@@ -18,7 +18,7 @@ demo: $(VENV)/.demo ## Solve two real problems and show the result
 	$(BIN)/meco demo
 
 QUICK := tests/tr tests/test_contract.py tests/test_reference.py tests/test_imports.py tests/rules \
-	tests/engines/test_shade.py tests/engines/test_maes.py tests/policies/paper tests/learn/paper \
+	tests/engines/test_shade.py tests/engines/test_maes.py tests/paper \
 	tests/run/test_minimize.py tests/run/folder/test_resume.py tests/run/folder/test_kill.py
 quick: $(VENV)/.dev ## Test the default method, the registry, the reference kit, resume and the paper, in a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)

@@ -95,7 +95,7 @@ def minimize_ratios() -> Ratios:
 
 def training_ratios() -> Ratios:
     """A step of fourteen policies that learn, by a generation of their fourteen searches."""
-    from meco.learn.paper.presets import PRESETS
+    from meco.paper.presets import PRESETS
     from training import seconds_per_step
 
     folds = PRESETS["loo50"](1)[::2]

@@ -15,9 +15,9 @@ from _side_by_side import medians, optional
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.policies.network import draw_weights, q_values
-from meco.policies.paper.methods import steer_relaxation
-from meco.policies.policy import Greedy
+from meco.paper.meco import steer_relaxation
+from meco.paper.network import draw_weights, q_values
+from meco.paper.policy import Greedy
 
 CALLS = 500  # of each candidate in a round
 ROUNDS = 21

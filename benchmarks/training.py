@@ -20,8 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from _side_by_side import optional
-from meco.learn import Trainer, TrainingConfig
-from meco.learn.paper.presets import PRESETS
+from meco.paper import Trainer, TrainingConfig
+from meco.paper.presets import PRESETS
 
 WARM_UP = 2  # rounds of episodes before the clock starts
 
@@ -31,10 +31,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300, help="steps per policy to measure")
     parser.add_argument("--full", action="store_true", help="train to the end instead of extrapolating")
     args = parser.parse_args()
-    folds = PRESETS["paper-loo50"](1)
+    folds = PRESETS["loo50"](1)
     found = {}
     for label, configs in (
-        ("one policy, 10D", PRESETS["paper-10d"](1)),
+        ("one policy, 10D", PRESETS["10d"](1)),
         ("one fold, 50D", folds[:1]),
         ("14 folds in lockstep, 50D", folds[::2]),  # the share of each of two processes
         ("28 folds in lockstep, 50D", folds),
@@ -96,7 +96,7 @@ def print_sb3_comparison(steps: int) -> None:
         start = time.process_time()
         agent.learn(steps)
         theirs = steps / (time.process_time() - start)
-        config = PRESETS["paper-10d"](1)[0].with_settings(dim=dim)
+        config = PRESETS["10d"](1)[0].with_settings(dim=dim)
         ours = 1.0 / seconds_per_step([config], steps)
         many = 28 / seconds_per_step([replace(config, name=str(k), seed=k) for k in range(28)], steps)
         print(f"DQN on MeCO-v0, {dim}D: Stable-Baselines3 {theirs:.0f} steps/s, one policy here {ours:.0f}"

@@ -10,7 +10,7 @@ import numpy as np
 from stable_baselines3 import DQN
 from torch import nn
 
-from meco.policies import Weights, load_policy, save_policy
+from meco.paper import Weights, load_policy, save_policy
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 env = gymnasium.make("meco.gym:MeCO-v0", dim=10)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from meco.learn import TrainingConfig
+from meco.paper import TrainingConfig
 
 QUICK = {"suite": "toy", "dim": 2, "problems": ("tilted", "ring", "corner"), "epochs": 4, "budget": 200}
 

@@ -9,7 +9,7 @@ from meco.core.capabilities import Convergence, SavedState
 from meco.core.engine import Engine
 from meco.core.rule import Population
 from meco.errors import InvalidInput, MissingData, MissingExtra
-from meco.policies.policy import ConstantPolicy
+from meco.paper.policy import ConstantPolicy
 from meco.testing import CHECKS, MethodContract, Subject, check_method
 
 BUDGETS = {

@@ -46,9 +46,14 @@ NEEDS = {
 }
 
 
+ARGUMENTS = {"meco_single_file": ["2"]}  # fewer epochs
+LONG = {"meco_single_file"}  # an example to read, not to copy
+
+
 def run(script: Path, folder: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, text=True)
+    words = [sys.executable, str(script), *ARGUMENTS.get(script.stem, [])]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -45,7 +45,7 @@ def test_an_import_of_a_module_that_left_says_what_to_use(module):
             importlib.import_module(name)
 
 
-@pytest.mark.parametrize("module", ["meco.learn", "meco.policies"])
+@pytest.mark.parametrize("module", ["meco.paper"])
 def test_an_import_of_a_name_that_left_says_what_to_use(module):
     for name in gone.NAMES[f"name of {module}"]:
         with pytest.raises(ImportError, match=f"name of {module} '{name}' left in 0.4: use "):

@@ -26,10 +26,9 @@ MAY_IMPORT["evaluations"] = {"core"}
 MAY_IMPORT["plot"] = {"core", "result"}
 MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "plot"}
-MAY_IMPORT["engines"] = {"core", "rules"}
+MAY_IMPORT["engines"] = {"core"}
 MAY_IMPORT["tr"] = {"core"}
 MAY_IMPORT["tr_single"] = {"core"}
-MAY_IMPORT["policies"] = {"core", "rules", "engines"}
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}
 MAY_IMPORT["batch_solve"] = {"core", "problems", "method_record", "methods", "result"}
@@ -38,22 +37,15 @@ MAY_IMPORT["run"] = {"core", "methods", "space", *RECORDS}
 MAY_IMPORT["answer"] = {"run", *MAY_IMPORT["run"]}
 MAY_IMPORT["_minimize"] = MAY_IMPORT["optimizer"] = {"method_record", "answer", *MAY_IMPORT["answer"]}
 MAY_IMPORT["testing"] = MAY_IMPORT["_minimize"] | {"_minimize", "batch_solve"}
-MAY_IMPORT["learn"] = {
-    "core",
-    "problems",
-    "engines",
-    "tr",
-    "policies",
-    "methods",
-    "batch_solve",
-    "plot",
-    "result",
-}
+MAY_IMPORT["paper"] = {"core", "rules", "engines", "problems", "plot", "result"}
 MAY_IMPORT["bench"] = {
     "core",
+    "rules",
+    "engines",
+    "method_record",
     "plot",
     "problems",
-    "policies",
+    "paper",
     "tr",
     "methods",
     "batch_solve",
@@ -61,7 +53,17 @@ MAY_IMPORT["bench"] = {
     *RECORDS,
 }
 MAY_IMPORT["report"] = MAY_IMPORT["bench"] | {"bench", "answer"}
-MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "answer", "_minimize", "optimizer", *RECORDS}
+MAY_IMPORT["adapters"] = MAY_IMPORT["paper"] | {
+    "paper",
+    "methods",
+    "tr",
+    "batch_solve",
+    "run",
+    "answer",
+    "_minimize",
+    "optimizer",
+    *RECORDS,
+}
 MAY_IMPORT["gym"] = {"adapters"}
 MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench", "report"}
 MAY_IMPORT["cli"] = {"commands"}

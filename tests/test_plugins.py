@@ -250,7 +250,7 @@ def test_a_comparison_takes_problems_of_plug_ins_at_their_own_size(installed):
 
 
 SAW = """
-from meco.policies import Policy
+from meco.paper import Policy
 
 
 class Saw(Policy):

@@ -28,8 +28,8 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.options import Stop as Stop
     from meco.options import Tolerances as Tolerances
     from meco.options import Workers as Workers
+    from meco.paper.store import load_policy as load_policy
     from meco.plot.run_page import write_report as write_report
-    from meco.policies.store import load_policy as load_policy
     from meco.problems.suite import get_problem as get_problem
     from meco.problems.suite import get_suite as get_suite
     from meco.result import Result as Result
@@ -65,7 +65,7 @@ _HOMES = {
     "Evaluator": "core.evaluator",
     "METHODS": "methods",
     "MethodRecord": "method_record",
-    "load_policy": "policies.store",
+    "load_policy": "paper.store",
     "write_report": "plot.run_page",
     "scipy_method": "adapters.scipy",
 }

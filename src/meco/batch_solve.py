@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.capabilities import Policed, find_capability
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -139,4 +140,5 @@ def run_batch(
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device, draw)
         engine = build_engine(method, Task.of(evaluator, draw), **options)
         Loop(engine, evaluator).run(None if watch is None else lambda: watch(evaluator))
-        return evaluator.results(method, draw.seeds)
+        policed = find_capability(engine, Policed)
+        return evaluator.results(method, draw.seeds, "" if policed is None else policed.describe())

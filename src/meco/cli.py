@@ -24,7 +24,7 @@ COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
     "resume": "continue an interrupted run",
     "demo": "solve two real problems and show the result",
-    "train": "train the policy of MeCO (paper), on a suite or on your own problems",
+    "train": "train the policy of MeCO, on a suite or on your own problems",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",

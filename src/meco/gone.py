@@ -48,15 +48,15 @@ NAMES: dict[str, dict[str, str]] = {  # by kind, as UnknownName has it
     },
     "policy": {"meco-tr": _TR, "meco-tr-es": _TR},
     "training preset": {
-        **{name: f"use paper-{name}; --set reward=score has its reward" for name in ("10d", "loo50", *_SPLITS)},
+        **{f"paper-{name}": f"use {name}, the training as printed" for name in ("10d", "loo50", *_SPLITS)},
+        "as-printed": "use loo50 and 10d with --seeds 1,2,3,4,5",
     },
     "training setting": {
         "device": "training runs on the CPU; leave it out",
         "compiled": "training runs on the CPU; leave it out",
     },
     "feature set": {"tr-search": _TR, "model-search": _TR},
-    "name of meco.learn": {"TrustRegionEpisode": _TR},
-    "name of meco.policies": {"Correcting": _TR, "Choosing": _TR},
+    "name of meco.paper": {"TrustRegionEpisode": _TR, "Correcting": _TR, "Choosing": _TR},
     "experiment": {
         f"steering-{on}": "its stored tables are in `meco report results`" for on in ("10d", "30d", "uav", "families")
     },
@@ -89,17 +89,8 @@ MODULES = {  # below meco, with all that is inside
     "commands.episodes": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO",
     "commands.train_tr": _TR,
     "device": "solve(..., xp=torch, device='cuda') runs SHADE, MA-ES and MeCO on a GPU",
-    "learn.paper.recorded_rounds": "training runs on the CPU: meco.learn.Trainer",
-    "learn.paper.mixed": "policies in one batch share decoder and reward",
-    "learn.paper.selection": "fix the seeds beforehand: meco train --seeds 1,2,3",
     "bench.run.used_packages": "every stored run names its platform, and meco verify repeats runs",
     "files.source_digest": "meco.files.modules.file_digest",
-    "learn.challenge": "gymnasium.make('meco.gym:MeCO-v0') has the decisions of MeCO, and meco bench compares policies",
-    "learn.tr": _TR,
-    "learn.profiles": _TR,
-    "learn.engine_digest": _VERSION_OF_POLICY,
-    "policies.profile_search": _TR,
-    "policies.engine_stamp": _VERSION_OF_POLICY,
     "tr.steered": _TR,
     "tr.profiles": "give controls to the method: meco.Method('TR', margin=0.05)",
     "tr.features": _TR,
@@ -125,6 +116,12 @@ MODULES = {  # below meco, with all that is inside
     "problems.uav.layouts": "tools/missions/layouts.py in the repository has them",
     "problems.uav.obstacles": "tools/missions/obstacles.py in the repository has them",
     "engines.external.scbo": "benchmarks/peers/scbo.py in the repository has it",
+    "learn": "import it from meco.paper",
+    "policies": "import it from meco.paper",
+    "engines.de.mdecgo": "use meco.paper.baselines.mdecgo",
+    "engines.de.c2ode": "use meco.paper.baselines.c2ode",
+    "engines.es.bpmages": "use meco.paper.baselines.bpepsmages",
+    "engines.rbf": "use meco.paper.baselines",
 }
 
 

@@ -48,7 +48,10 @@ _shade = partial(
     offers=RULE_ENGINE,
 )
 _learned = partial(
-    _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
+    _shade,
+    family="MeCO",
+    options=("engine", "decoder", "reading", *SHADE_OPTIONS[1:], "sigma"),
+    offers=(*RULE_ENGINE, Policed),
 )
 _de = partial(MethodRecord, family="DE", population=paper_pop_size, offers=RULE_ENGINE)
 _es = partial(MethodRecord, family="ES", population=paper_pop_size, scale_sensitive_to=("each",))
@@ -68,11 +71,12 @@ METHODS: Registry[MethodRecord] = Registry(
     "method",
     {
         "MeCO": _learned(
-            lazy_callable("policies.paper.methods:make_meco"), "the paper's method: SHADE with a learned relaxation",
-            options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"), aliases=("MeCO (paper)",),
+            lazy_callable("paper.meco:make_meco"),
+            "the paper's method: SHADE with a learned relaxation, trained as printed",
+            options=("policy", "engine", "reading", *SHADE_OPTIONS[1:], "sigma"), aliases=("MeCO (paper)",),
         ),
-        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "MeCO (paper) with random weights"),
-        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "MeCO (paper) with random actions"),
+        "MeCO-u": _learned(lazy_callable("paper.meco:make_untrained"), "MeCO with random weights"),
+        "MeCO-rand": _learned(lazy_callable("paper.meco:make_random"), "MeCO with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu",
             scale_sensitive_to=tuple(RESCALINGS)
@@ -83,11 +87,11 @@ METHODS: Registry[MethodRecord] = Registry(
         "SHADE-BOC": _shade(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
-            lazy_callable("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
+            lazy_callable("paper.baselines.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
             options=("rule", "pop_size", "strategy", "F", "CR"), scale_sensitive_to=("each",),
         ),
         "C2oDE": _de(
-            lazy_callable("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
+            lazy_callable("paper.baselines.c2ode:C2oDE"), "composite DE with a falling relaxation",
             options=("rule", "pop_size"), aliases=("C²oDE",), offers=(*RULE_ENGINE, Selection),
         ),
         "MA-ES": _es(
@@ -97,7 +101,8 @@ METHODS: Registry[MethodRecord] = Registry(
             offers=RULE_ENGINE,
         ),
         "BP-epsMAg-ES": _es(
-            lazy_callable("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
+            lazy_callable("paper.baselines.bpepsmages:BpEpsMagEs"),
+            "bi-population MA-ES, epsilon level, gradient repair",
             lockstep=False, options=("pop_size", "charge_jacobian"), cost_seconds=0.05, aliases=("BP-εMAg-ES",),
             offers=(FreePoints,),
         ),
@@ -110,11 +115,11 @@ METHODS: Registry[MethodRecord] = Registry(
             population=native_pop_size, cost_seconds=0.65,
         ),
         "COBRA": _model(
-            lazy_callable("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
+            lazy_callable("paper.baselines.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
             options=("cap", "cycle", "phase_one", "max_iter"), cost_seconds=110.0, offers=(Remarks,),
         ),
         "SACOBRA": _model(
-            lazy_callable("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
+            lazy_callable("paper.baselines.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
             options=("refine", "cap", "cycle", "phase_one", "max_iter"), cost_seconds=200.0, offers=(Remarks,),
         ),
         "NSGA-III": MethodRecord(

@@ -26,7 +26,7 @@ SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nf
 SUCCESS_PROBABILITY = 0.95  # with which noisy calls must say that x is feasible, for success
 EQUALITY_ERRORS = 2.0  # standard errors by which the mean of an equality may miss its tolerance
 MOST_LISTED = 10_000  # limits that result.json has all of
-SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
+SHOWN_OF_RUN = ("policy", "evidence", "nfail", "starts", "stop_reason", "seed")
 
 
 class ConstraintValue(NamedTuple):
@@ -143,6 +143,11 @@ class RunFacts:
     constraint_names: tuple[str, ...] = ()  # as the function has them, "" where it gives none
     notes: tuple[str, ...] = ()
     folder: str = field(default="", repr=False)  # that keeps the run, "" without one
+
+    @property
+    def policy(self) -> str:
+        """The policy that steered the search: name, digest and reading; "" where none did."""
+        return self.versions.get("policy", "")
 
 
 class NothingKept(InvalidInput, AttributeError):

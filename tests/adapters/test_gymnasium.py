@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from meco.adapters.gymnasium import ENVIRONMENTS, MecoEnv, MecoVectorEnv  # noqa: E402
 from meco.errors import InvalidInput  # noqa: E402
-from meco.learn import Episode  # noqa: E402
+from meco.paper import Episode  # noqa: E402
 from meco.problems.suite import get_problem  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_sb3_dqn.py"

@@ -19,8 +19,8 @@ from in_process import call, complaint
 
 from meco.errors import MecoError
 from meco.files.safetensors import pack_tensors, parse_tensors
-from meco.policies.policy_file import METADATA_DIGEST
-from meco.policies.store import load_policy, policy_path
+from meco.paper.files import METADATA_DIGEST
+from meco.paper.store import load_policy, policy_path
 from meco.problems.uav.mission import load_mission, parse_mission
 
 VALUES = (

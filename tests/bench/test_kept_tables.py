@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.files.archive import ARCHIVE_FOLDER
 from meco.report.page import write_tables
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -16,6 +16,6 @@ RESULTS = Path(__file__).parents[2] / "results"
 @pytest.mark.slow
 def test_the_tables_are_those_of_the_store(tmp_path):
     pytest.importorskip("scipy")
-    shutil.copy(RESULTS / PACKED_FILE, tmp_path)
+    shutil.copytree(RESULTS / ARCHIVE_FOLDER, tmp_path / ARCHIVE_FOLDER)
     made = {file.name: file.read_bytes() for file in write_tables(tmp_path) if file.suffix == ".csv"}
     assert made == {file.name: file.read_bytes() for file in (RESULTS / "tables").glob("*.csv")}

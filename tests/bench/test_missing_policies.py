@@ -16,11 +16,11 @@ def test_contenders_without_their_policies_are_left_out_with_one_line_and_the_wa
     assert left.contenders
     assert "\n" not in said
     assert "MECO_POLICIES" in said
-    assert "meco train --preset paper-loo50 --out policies" in said
+    assert "meco train --preset loo50 --out policies" in said
 
 
 def test_where_the_policies_are_nothing_is_left_out():
-    quick = revise.adjust_experiment(EXPERIMENTS["table1"], quick=True)
+    quick = revise.adjust_experiment(EXPERIMENTS["realworld"], quick=True)
     assert revise.without_missing_policies(quick) == (quick, "")
 
 

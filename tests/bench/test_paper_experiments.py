@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,20 +12,20 @@ import pytest
 
 from meco import gone
 from meco.batch_solve import solve
-from meco.bench.plan import contender, further, printed
+from meco.bench.plan import further, printed
 from meco.bench.plan.comparison import folder_name, make_comparison
-from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
+from meco.bench.plan.contender import AS_PRINTED, AS_RELEASED, RELAXED, SCORE_REWARDED, Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, match_methods
 from meco.bench.plan.further import FURTHER
-from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, TRAININGS
+from meco.bench.plan.paper import HELD_OUT, PAPER, READING_LABELS, THE_TWELVE, TRAININGS
 from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
-from meco.learn.paper import presets
 from meco.methods import METHODS
+from meco.paper import presets
 from meco.problems.suite import get_problem
 from meco.report.frame import read_runs
 from meco.report.page import JOINT_VIEWS, VIEWS, list_known_experiments
@@ -62,43 +63,34 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
     e = EXPERIMENTS["table1"]
     affordable = {*METHODS}
     assert {c.method for c in e.contenders} == affordable
-    assert {c.label for c in e.contenders} == {*affordable, *TRAININGS, "MeCO on MA-ES"} - {"MeCO"}
+    assert {c.label for c in e.contenders} == {
+        *affordable, *READING_LABELS.values(), AS_RELEASED, SCORE_REWARDED, "MeCO on MA-ES",
+    }  # fmt: skip
     assert tuple(c.method for c in e.contenders)[:12] == THE_TWELVE
     case = e.cases()[4]
     assert case == Case("C05", 50, "paper", 2500)
     found = {c.label: json.loads(c.options_json(case)) for c in e.contenders if c.label in TRAININGS}
     assert found == {
-        "MeCO, as printed": {"policy": "meco-paper-loo50-C05"},
-        "MeCO, f+ν reward": {"policy": "meco-loo50-C05"},
+        "MeCO": {"policy": "meco-loo50-C05"},
+        "MeCO, relaxed f_best": {"policy": "meco-relaxed-loo50-C05"},
+        "MeCO, f+ν reward": {"policy": "meco-score-loo50-C05"},
     }
 
 
 @pytest.mark.parametrize("name", list(PAPER))
-def test_every_table_of_the_paper_has_meco_as_printed_beside_the_shipped_training(name):
+def test_meco_in_every_table_of_the_paper_is_trained_as_printed(name):
     e = EXPERIMENTS[name]
-    labels = [c.label for c in e.contenders]
-    assert set(TRAININGS) <= set(labels)
-    assert "MeCO" not in labels
-    policies = [c.options["policy"] for c in e.contenders if c.label.startswith(AS_PRINTED)]
-    assert all(policy.startswith("meco-paper-") for policy in policies)
-
-
-def test_meco_is_another_name_of_the_shipped_training():
-    e = adjust_experiment(EXPERIMENTS["table1"], methods=["MeCO", "meco, as printed"])
-    assert [c.label for c in e.contenders] == [SCORE_REWARDED, AS_PRINTED]
-
-
-def test_rows_of_the_paper_and_methods_of_ours_are_named_in_two_tables():
-    assert (contender.LABELS["MeCO"], printed.PAPER_ROWS["MeCO"]) == (SCORE_REWARDED, AS_PRINTED)
-    assert not hasattr(printed, "LABELS")
+    policies = {c.label: c.options["policy"] for c in e.contenders if c.label in (AS_PRINTED, RELAXED)}
+    assert re.fullmatch(r"meco-(10d|loo50-\{problem\}|split-\{dim\}d)", policies[AS_PRINTED])
+    assert policies[RELAXED] == policies[AS_PRINTED].replace("meco-", "meco-relaxed-")
 
 
 def test_five_seeds_as_printed_stand_side_by_side():
     assert further.PRINTED_SEEDS is presets.PRINTED_SEEDS
     case = EXPERIMENTS["printed-seeds"].cases()[1]
     policies = [json.loads(c.options_json(case)).get("policy") for c in EXPERIMENTS["printed-seeds"].contenders]
-    later = [f"meco-paper-loo50-C02-seed{k}" for k in (2, 3, 4, 5)]
-    assert policies[:6] == ["meco-paper-loo50-C02", *later, "meco-loo50-C02"]
+    later = [f"meco-loo50-C02-seed{k}" for k in (2, 3, 4, 5)]
+    assert policies[:6] == ["meco-loo50-C02", *later, "meco-feasible-loo50-C02"]
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():

@@ -146,8 +146,8 @@ def test_a_policy_trained_anew_makes_new_runs(tmp_path):
 
 
 def save_policies(folder):
-    from meco.policies.network import draw_weights
-    from meco.policies.store import save_policy
+    from meco.paper.network import draw_weights
+    from meco.paper.store import save_policy
 
     files = []
     for seed in (1, 2):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from meco import cli
-from meco.policies.store import policy_path
+from meco.paper.store import policy_path
 
 FILES = {
     "good.py": "bounds = [(-5, 5)] * 2\ndef fun(x):\n    return float(x @ x), [1 - x[0]]\n",

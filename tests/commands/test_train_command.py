@@ -11,10 +11,13 @@ torch = pytest.importorskip("torch")
 from meco.cli import main  # noqa: E402
 from meco.commands.train import EXIT_STOPPED, command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
-from meco.learn import Trainer, TrainingConfig  # noqa: E402
-from meco.learn.paper.presets import PRESETS, make_leave_one_out_configs  # noqa: E402
-from meco.learn.paper.training_record import draw_log, read_log, write_policy_and_log  # noqa: E402
-from meco.policies import load_policy  # noqa: E402
+from meco.paper import (  # noqa: E402
+    Trainer,
+    TrainingConfig,
+    load_policy,
+)
+from meco.paper.presets import PRESETS, make_leave_one_out_configs  # noqa: E402
+from meco.paper.record import draw_log, read_log, write_policy_and_log  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
 
 
@@ -163,16 +166,16 @@ def test_a_command_out_of_time_keeps_whole_batches_and_goes_on_with_the_others(t
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--preset", "paper-loo05"], "did you mean 'paper-loo50'"),
+        (["--preset", "loo05"], "did you mean 'loo50'"),
         (["--suite", "toi"], "no suite named 'toi'; did you mean 'toy'"),
         (["--suite", "cec", "--leave-one-out"], "did you mean 'cec2017'"),
         (["--holdout", "C77"], "no problem of cec2017 named 'C77'"),
         (["--set", "epochs"], "--set takes NAME=VALUE"),
-        (["--preset", "paper-10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
-        (["--preset", "paper-10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
-        (["--preset", "paper-10d", "--only", "meco-paper-11d"], "did you mean 'meco-paper-10d'"),
-        (["--preset", "paper-10d", "--together", "0"], "--together must be at least 1; got 0"),
-        (["--preset", "loo50"], "it left in 0.4: use paper-loo50; --set reward=score has its reward"),
+        (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
+        (["--preset", "10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
+        (["--preset", "10d", "--only", "meco-11d"], "did you mean 'meco-10d'"),
+        (["--preset", "10d", "--together", "0"], "--together must be at least 1; got 0"),
+        (["--preset", "paper-loo50"], "it left in 0.4: use loo50, the training as printed"),
         (["--set", "compiled=true"], "no training setting named 'compiled'; it left in 0.4: training runs on the CPU"),
         (["--device", "cuda"], "no option of train named '--device'; it left in 0.4: training runs on the CPU"),
         (["--select"], "no option of train named '--select'; it left in 0.4: fix the seeds beforehand"),
@@ -184,6 +187,6 @@ def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_p
 
 
 def test_the_recorded_command_is_the_one_that_makes_this_policy():
-    words = ["train", "--preset", "paper-loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
-    made = command_of_policy(words, "meco-paper-loo50-C03")
-    assert made == "meco train --preset paper-loo50 --set memory=512 --only meco-paper-loo50-C03"
+    words = ["train", "--preset", "loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
+    made = command_of_policy(words, "meco-loo50-C03")
+    assert made == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"

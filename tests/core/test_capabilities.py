@@ -25,9 +25,9 @@ from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
-from meco.policies import Controlled
-from meco.policies.paper.steered_rule import SteeredEpsilon
-from meco.policies.policy import ConstantControls
+from meco.paper import Controlled
+from meco.paper.policy import ConstantControls
+from meco.paper.relaxation import SteeredEpsilon
 from meco.rules import StaticPenalty
 from meco.tr.engine import TrustRegion
 

@@ -9,7 +9,8 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.es.bpmages import (
+from meco.errors import InvalidInput
+from meco.paper.baselines.bpepsmages import (
     BpEpsMagEs,
     centroid,
     difference_steps,
@@ -17,7 +18,6 @@ from meco.engines.es.bpmages import (
     reflect_into,
     small_pop_size,
 )
-from meco.errors import InvalidInput
 from meco.rules import Population, Progress, order
 from meco.rules.levels import HellwigBeyerEpsilon, average_violation, masked_median, next_level
 

@@ -11,7 +11,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect_trials, reflect_into_cube
+from meco.paper.baselines.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect_trials, reflect_into_cube
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
 

@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.streams import Streams
-from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, make_donors
 from meco.engines.de.operators import cut_block, distinct_indices
 from meco.errors import InvalidInput, UnknownName
+from meco.paper.baselines.mdecgo import STRATEGIES, MdeCgo, make_donors
 from meco.rules import StaticPenalty
 
 

@@ -13,12 +13,12 @@ from meco.bench.run.campaign_folder import PACKED_FILE, find_packed
 from meco.bench.run.result_store import read_results
 from meco.cli import main
 from meco.files.archive import ARCHIVE_FOLDER, SUMS, DamagedArchive, find_archives, read_archive, read_file
-from meco.policies import store
-from meco.policies.store import load_policy, policy_names, policy_path, verify_policy
+from meco.paper import store
+from meco.paper.store import load_policy, policy_names, policy_path, verify_policy
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "tests" / "reference" / "tables" / "bench" / PACKED_FILE
-WEIGHTS = ROOT / "src" / "meco" / "policies" / "weights" / "meco-10d.safetensors"
+WEIGHTS = ROOT / "src" / "meco" / "paper" / "weights" / "meco-10d.safetensors"
 
 
 @pytest.fixture

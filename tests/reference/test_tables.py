@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,31 @@ from meco.report.page import build_chapter, list_known_experiments
 HERE = Path(__file__).parent / "tables"
 RENAMED = {"duels won, %": "duels won", "seconds a run": "seconds per run"}  # columns since 0.3.0
 RESULTS = Path(__file__).parents[2] / "results"
+RENAMED_TABLES = {"pairs-score": "pairs", "pairs-relaxed": "pairs-as-printed"}  # since 0.3.0
+RELAXED = "relaxed f_best"
+LABELS = {  # of contenders since 0.3.0, where f_best was the best individual of the relaxed order
+    "MeCO on MA-ES": "MeCO, f+ν reward, on MA-ES",
+    **{name: f"{name}, {RELAXED}" for name in
+       ("MeCO-u", "MeCO-rand", "MeCO-AA", "MeCO-CA", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2")},
+}  # fmt: skip
+FEWER_ROWS = ("printed-seeds",)  # experiments without some rows of 0.3.0, whose policies were not kept
+
+
+def rename_label(text: str) -> str:
+    """The label of a contender of 0.3.0 as stored plans have it now; other texts stay."""
+    if "MeCO, as printed" in text:
+        return text.replace("MeCO, as printed", f"MeCO, {RELAXED}")
+    if re.fullmatch(r"action [\d.]+", text):
+        return f"{text}, guides by the relaxed order"
+    return LABELS.get(text, text)
+
+
+def find_reference(table: str, reference: dict[str, str]) -> str:
+    """The text of a table of 0.3.0, whose name may have been another."""
+    for new, old in RENAMED_TABLES.items():
+        if table.endswith(new) and f"{table}.csv" not in reference:
+            return reference[f"{table.removesuffix(new)}{old}.csv"]
+    return reference[f"{table}.csv"]
 
 
 def read_archive(name: str) -> dict[str, str]:
@@ -29,9 +56,9 @@ def read_archive(name: str) -> dict[str, str]:
         return {Path(k).name: v.read().decode() for k, v in found.items() if v is not None and "/" in k}
 
 
-def read_numbers(text: str) -> dict[tuple[str, ...], dict[str, float]]:
+def read_numbers(text: str, rename: Callable[[str], str] = str) -> dict[tuple[str, ...], dict[str, float]]:
     """Numbers of a CSV by row and column; rows are named by their texts, and by D where methods repeat."""
-    head, *rows = csv.reader(io.StringIO(text))
+    head, *rows = ([rename(cell) for cell in row] for row in csv.reader(io.StringIO(text)))
     names = 2 if head[:2] in (["problem", "method"], ["Method", "D"]) else 1
     columns = [RENAMED.get(name, name) for name in head[names:]]
     return {
@@ -51,14 +78,14 @@ def build_all(contents):
     return [build_chapter(e, contents, Palette()) for e in list_known_experiments(contents)]
 
 
-def count_equal(chapters, reference: dict[str, str]) -> int:
+def count_equal(chapters, reference: dict[str, str], rename: Callable[[str], str] = str) -> int:
     """Numbers that agree to 1e-9; AssertionError where one does not, or where a table is not in the reference."""
     count = 0
     for item in (item for chapter in chapters for item in chapter.items):
         table = item.table if isinstance(item, Picture) else item
         if table is None:
             continue
-        ours, theirs = (read_numbers(text) for text in (table.to_csv(), reference[f"{table.name}.csv"]))
+        ours, theirs = read_numbers(table.to_csv()), read_numbers(find_reference(table.name, reference), rename)
         for row, cells in theirs.items():
             if row == ("below printed",):  # a line of the page, not a number of a method
                 continue
@@ -79,12 +106,13 @@ def test_the_report_of_a_stored_comparison_has_the_numbers_of_its_reference(tmp_
 def test_small_experiments_of_the_paper_have_the_numbers_of_their_reference() -> None:
     contents, reference = read_results(RESULTS), read_archive("reproduce.tar.xz")
     few = [e for e in list_known_experiments(contents) if e.name in ("training-gain", "ablation-action", "actions")]
-    assert count_equal([build_chapter(e, contents, Palette()) for e in few], reference) > 100
+    assert count_equal([build_chapter(e, contents, Palette()) for e in few], reference, rename_label) > 100
 
 
 @pytest.mark.slow
 def test_every_stored_table_has_the_numbers_of_its_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    count = count_equal(build_all(read_results(RESULTS)), read_archive("reproduce.tar.xz"))
+    chapters = [c for c in build_all(read_results(RESULTS)) if c.experiment.name not in FEWER_ROWS]
+    count = count_equal(chapters, read_archive("reproduce.tar.xz"), rename_label)
     with capsys.disabled():
         print(f"{count} stored numbers are equal to 1e-9")
     assert count > 30_000

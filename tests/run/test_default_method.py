@@ -54,6 +54,16 @@ def test_a_resumed_run_keeps_the_method_and_tolerances_that_it_recorded(tmp_path
     assert_array_equal(again.evaluations.x, first.evaluations.x)
 
 
+@pytest.mark.parametrize("method", ["SHADE", "MeCO", "C2oDE", "MA-ES"])
+def test_fewer_than_ten_generations_of_a_population_are_mentioned(method):
+    size = meco.METHODS[method].population(2, 100)
+    with pytest.warns(UserWarning, match=f"{10 * size - 1} evaluations are less than 10 generations of {method}"):
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=10 * size - 1, seed=1, method=method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=10 * size, seed=1, method=method)
+
+
 def test_too_few_evaluations_for_the_variables_are_mentioned():
     with pytest.warns(UserWarning, match="20 evaluations are few for 10 variables"):
         result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=20, seed=1)
@@ -61,7 +71,7 @@ def test_too_few_evaluations_for_the_variables_are_mentioned():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=31, seed=1)
-        meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=20, seed=1, method="SHADE-FR")
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=500, seed=1, method="SHADE-FR")
 
 
 def test_a_search_that_begins_again_says_how_often():

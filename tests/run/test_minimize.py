@@ -18,7 +18,7 @@ from engine_classes import ENGINE_CLASSES, marked
 from interruption import broken_off
 from meco import Method, Stop, Tolerances, Variable, Variables
 from meco.errors import MecoError
-from meco.policies.store import policy_names
+from meco.paper.store import policy_names
 
 SHIPPED = "meco-10d" in policy_names()
 METHODS = ["SHADE-FR", *(["MeCO"] if SHIPPED else [])]

@@ -12,11 +12,12 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.learn.paper.episode import Episode
-from meco.learn.paper.reward import ReferenceObjective
-from meco.policies.controls import CONTROLS
-from meco.policies.features import FEATURES
-from meco.policies.paper.steered_rule import DECODERS
+from meco.paper.action import DECODERS
+from meco.paper.controls import CONTROLS
+from meco.paper.episode import Episode
+from meco.paper.features import FEATURES
+from meco.paper.reading import AS_PRINTED, Reading
+from meco.paper.reward import ReferenceObjective
 from meco.problems.suite import CEC_NAMES, find_problem_module, get_problem
 
 RunChoice = tuple[Problem, int]  # the problem and the seed of a run
@@ -58,6 +59,8 @@ class RelaxationProcess:
         pop_size: int = 50,
         reward: str = "full",
         decoder: str = "geometric",
+        best: str = AS_PRINTED.best,
+        guide_order: str = AS_PRINTED.guide_order,
     ) -> None:
         """A reference objective for each environment, by its index."""
         self._random_instances = instance == "random"
@@ -66,6 +69,7 @@ class RelaxationProcess:
         self.references = [ReferenceObjective() for _ in range(environments)]
         self._settings: dict[str, Any] = {
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
+            "reading": Reading(best, guide_order),
         }  # fmt: skip
 
     def draw_run(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:

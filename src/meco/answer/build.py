@@ -144,9 +144,9 @@ def _describe_repeats(noisy: NoisyAnswer) -> dict[str, Any]:
 
 
 def _policy_version(facts: Facts) -> dict[str, str]:
-    """{"policy": name and digest} of the policy that steered the search; {} without any."""
-    told = facts.policy
-    return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
+    """{"policy": name, digest and reading} of the policy that steered the search; {} without any."""
+    said = Policed(facts.policy).describe()
+    return {"policy": said} if said else {}
 
 
 def _price_limits(request: Request, result: Result, found: BestPoint, names: Sequence[str]) -> tuple[LimitPrices, bool]:

@@ -27,6 +27,7 @@ STORIES = (
     ("UAV-04", 900, "A flight that collects the data of every sensor and touches no obstacle."),
 )
 RIVALS = ("SciPy-DE", "COBYQA")
+PAPER_PROBLEM, PAPER_METHODS, PAPER_RUNS = "C12", ("MeCO", "MeCO-rand", "SHADE"), 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +70,10 @@ def run(args: argparse.Namespace) -> int:
             sections.append(_make_section(problem, story, text, result, folder))
         if stopped:
             break
+    else:
+        text = _show_paper(args.seed)
+        print(text)
+        sections.append(Section("paper", "The paper's method", [Listing(text)]))
     if not drawn:
         print("No page: it needs matplotlib and jinja2, the extra plot.", file=sys.stderr)
         return 0
@@ -79,6 +84,22 @@ def run(args: argparse.Namespace) -> int:
     if args.open:
         webbrowser.open(page.absolute().as_uri())
     return 0
+
+
+def _show_paper(seed: int) -> str:
+    """The paper's method beside random actions and SHADE on one of its problems: text of a few lines."""
+    from meco.batch_solve import solve
+    from meco.problems.suite import get_problem
+
+    problem, seeds = get_problem(PAPER_PROBLEM, 10), range(seed, seed + PAPER_RUNS)
+    found = {method: solve(method, problem, seeds=seeds) for method in PAPER_METHODS}
+    lines = [f"{PAPER_PROBLEM}, 10 variables, {problem.dim * 50} evaluations, {PAPER_RUNS} runs: mean f + nu"]
+    lines += [f"  {method:<12} {sum(r.score for r in runs) / len(runs):>12.6g}" for method, runs in found.items()]
+    actions = found["MeCO"][0].trace["action"]
+    lines.append(f"  actions of MeCO in one run: {' '.join(f'{a:.1f}' for a in actions)}")
+    return "\n".join(
+        [*lines, "  meco train --preset 10d trains this policy, meco reproduce --list has the paper's tables"]
+    )
 
 
 def _solve_story(

@@ -8,7 +8,7 @@ from typing import Any
 
 from meco.errors import DamagedFile
 from meco.files.names import escape_for_terminal
-from meco.policies.store import load_policy, policy_names, policy_path, training_entry, verify_policy
+from meco.paper.store import load_policy, policy_names, policy_path, training_entry, verify_policy
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list, after the name
 HEADS = ("suite", "D", "controls", "seed", "commit")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meco.errors import MissingData
+from meco.errors import InvalidInput, MissingData
 
 if TYPE_CHECKING:
     from meco.bench.plan.experiment import Experiment
@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from meco.bench.plan.experiments import EXPERIMENTS
     from meco.commands.campaign import add_campaign_options
 
-    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(EXPERIMENTS)} or all")
+    parser.add_argument("experiment", metavar="ID", nargs="?", help=f"{', '.join(EXPERIMENTS)}, headroom or all")
+    parser.add_argument("--list", action="store_true", help="say what there is: the paper's experiments, then others")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
     parser.add_argument(
         "--estimate", action="store_true", help="run nothing: say what is missing and what it will cost"
@@ -42,6 +43,13 @@ def run(args: argparse.Namespace) -> int:
     from meco.bench.plan.revise import adjust_experiment, without_missing_policies
     from meco.commands.campaign import check_campaign_options, run_and_report
 
+    if args.list:
+        print("\n".join(list_experiments()))
+        return 0
+    if args.experiment is None:
+        raise InvalidInput("name an experiment; `meco reproduce --list` shows them")
+    if args.experiment == "headroom":
+        return _print_headroom(args)
     check_campaign_options(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
@@ -58,6 +66,33 @@ def run(args: argparse.Namespace) -> int:
     if args.estimate:
         return _print_estimate(chosen, folder, args)
     return run_and_report(chosen, folder, args) or int(any(said for _, said in there))
+
+
+def list_experiments() -> list[str]:
+    """Lines: the paper's experiments in its order with their table or figure, then the further ones."""
+    from meco.bench.plan.experiments import EXPERIMENTS
+    from meco.report.claims import CLAIMS
+
+    lines = ["paper"]
+    lines += [f"  {name:16s} {claim.place:11s} {EXPERIMENTS[name].title}" for name, claim in CLAIMS.items()]
+    lines += [
+        "further",
+        f"  {'headroom':16s} {'':11s} What a policy could gain by choosing the relaxation",
+    ]
+    lines += [f"  {name:16s} {'':11s} {e.title}" for name, e in EXPERIMENTS.items() if name not in CLAIMS]
+    return lines
+
+
+def _print_headroom(args: argparse.Namespace) -> int:
+    """Measure and print what choosing a relaxation could gain; 0."""
+    from meco.bench.headroom import QUICK_PROBLEMS, format_headroom, measure_headroom
+
+    problems = QUICK_PROBLEMS if args.quick else None
+    for engine in ("shade", "maes"):
+        for dim in (10,) if args.quick else (10, 30, 50):
+            runs = args.runs or (3 if args.quick else 10)
+            print("\n".join(format_headroom(measure_headroom(engine, dim, runs, problems, args.workers))), flush=True)
+    return 0
 
 
 def _print_estimate(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""meco train: train policies of MeCO (paper), one or many at once."""
+"""meco train: train policies of MeCO, one or many at once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from meco.core.progress_line import ProgressLine
 from meco.core.signals import note_signals
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import file_digest, names_a_file, split_file_name
-from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
-from meco.learn.paper.presets import (
+from meco.paper.config import INSTANCES, TaskSettings, TrainingConfig
+from meco.paper.presets import (
     PRESETS,
     list_problems_without,
     make_configs_for_seeds,
     make_leave_one_out_configs,
     select_configs,
 )
-from meco.learn.paper.training_record import write_policy_and_log
-from meco.policies.store import SUFFIX, load_policy
+from meco.paper.record import write_policy_and_log
+from meco.paper.store import SUFFIX, load_policy
 from meco.problems.suite import get_problem
 
 TASK_OPTIONS = (
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     for config in configs:
         _refuse_to_overwrite(config, args.out)
     args.out.mkdir(parents=True, exist_ok=True)
-    from meco.learn.paper.trainer import lockstep_groups
+    from meco.paper.training import lockstep_groups
 
     end = math.inf if args.seconds is None else time.monotonic() + args.seconds
     with note_signals() as signalled:
@@ -196,7 +196,7 @@ def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Ca
 
     The checkpoint lies beside them, and is removed when they are written.
     """
-    from meco.learn.paper.trainer import Trainer
+    from meco.paper.training import Trainer
 
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
     checkpoint = args.out / f"{group[0].name}.checkpoint.npz"

@@ -46,6 +46,13 @@ class Policed(NamedTuple):
 
     policy: Mapping[str, Any]
 
+    def describe(self) -> str:
+        """Name, digest and reading of the policy in one line; "" for one without weights of its own."""
+        if "digest" not in self.policy:
+            return ""
+        reading = f"f_best {self.policy['best']}, guides {self.policy['guide_order']}" if "best" in self.policy else ""
+        return " ".join(filter(None, (self.policy.get("name"), self.policy["digest"][:12], reading and f"({reading})")))
+
 
 class SavedState(NamedTuple):
     """The search can be saved between a tell and the next ask (memory.py), and goes on from there bit for bit."""

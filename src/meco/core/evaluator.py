@@ -214,8 +214,11 @@ class Evaluator:
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 
-    def results(self, method: str, seeds: Sequence[int]) -> LockstepResults:
-        """One record per run, in NumPy; records a generation first where there is none. Needs an evaluated point."""
+    def results(self, method: str, seeds: Sequence[int], policy: str = "") -> LockstepResults:
+        """One record per run, in NumPy; records a generation first where there is none. Needs an evaluated point.
+
+        policy is what is told of the policy that steered them.
+        """
         history = self.history
         if history.empty:
             history.record_generation(self.nfev, None)
@@ -234,6 +237,7 @@ class Evaluator:
             budget=self.budget,
             notes=tuple(history.notes),
             trace=history.collect_trace(),
+            policy=policy,
         )
 
     def with_source(self, source: Source) -> Evaluator:

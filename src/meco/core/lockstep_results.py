@@ -28,6 +28,7 @@ class LockstepResults(Sequence[Result]):
     budget: int
     notes: tuple[str, ...]
     trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
+    policy: str = ""  # that steered the runs
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -46,6 +47,7 @@ class LockstepResults(Sequence[Result]):
             budget=self.budget,
             stop_reason="budget" if int(self.nfev[b]) >= self.budget else "finished",
             notes=self.notes,
+            versions={"policy": self.policy} if self.policy else {},
         )
         f, nu, feasible = float(best.f[b, 0]), float(best.nu[b, 0]), bool(best.feasible[b, 0])
         reached = f"best feasible f = {f:.10g}" if feasible else f"no feasible point, least violation {nu:.6g}"

@@ -20,6 +20,7 @@ from meco.errors import MissingExtra
 from meco.files.names import safe_name
 from meco.plot.page import Note, PagePicture, PageTable, Section, render_page
 from meco.report import advice, figures, tables
+from meco.report.claims import format_verdict
 from meco.report.figures import Colours, Palette, Picture
 from meco.report.frame import ExperimentRuns, read_runs
 from meco.report.tables import Table
@@ -324,7 +325,7 @@ def write_figure_files(items: Sequence[Item], folder: Path) -> list[Path]:
 
 
 def _compose_terminal_lines(chapters: Sequence[Chapter]) -> list[str]:
-    """The advice, the table of ranks, or else the first table of each experiment as text."""
+    """The advice, the table of ranks, or else the first table of each experiment as text; then its verdict."""
     lines = []
     for chapter in chapters:
         made = [item for item in chapter.items if isinstance(item, Table)]
@@ -335,4 +336,6 @@ def _compose_terminal_lines(chapters: Sequence[Chapter]) -> list[str]:
         for table in choices or ranks or [*made, *others][:1]:
             title = table.title if choices else f"{name}: {table.title}"
             lines += ["", title, *table.to_text(), *(["", table.caption] if choices else [])]
+        if said := format_verdict(name, chapter.sets):
+            lines += ["", *said]
     return lines

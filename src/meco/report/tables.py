@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meco.bench.plan import printed
-from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED
+from meco.bench.plan.contender import AS_PRINTED, RELAXED, SCORE_REWARDED
 from meco.bench.plan.experiment import load_problem
 from meco.errors import load_extra
 from meco.methods import DEFAULT
@@ -21,9 +21,9 @@ from meco.report import profiles, stats
 from meco.report.frame import METRICS, ExperimentRuns
 
 BASES = {  # methods that are compared with every other one -> name of the table
-    SCORE_REWARDED: "pairs",
-    "MeCO": "pairs",
-    AS_PRINTED: "pairs-as-printed",
+    AS_PRINTED: "pairs",
+    RELAXED: "pairs-relaxed",
+    SCORE_REWARDED: "pairs-score",
     DEFAULT: "pairs-default",
 }
 LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {

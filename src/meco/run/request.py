@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from meco.run.cheap import Cheap
     from meco.run.constraints import LimitedValues, Row
 
+FEW_GENERATIONS = 10  # below which a population method learns next to nothing
 MOST_BUDGET = 10**15
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
 
@@ -280,7 +281,7 @@ def make_request(
         None if x0 is None else read_start(x0, variables),
         known,
         allowed,
-        notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
+        notes=_budget_warnings(name, dim, budget, 0 if known is None else len(known.f), options.get("pop_size")),
         noise=level,
     )
     if any(variable.infinite for variable in variables.each):
@@ -342,9 +343,16 @@ def _read_noise_level(noise: Any, allowed: Tolerances, known: PriorEvaluations |
     return found
 
 
-def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
-    """What is known to go badly, () if nothing: models of D variables need some points before they foresee anything."""
-    record = METHODS[method]
+def _budget_warnings(method: str, dim: int, budget: int, known: int, pop_size: int | None) -> tuple[str, ...]:
+    """What is known to go badly, () if nothing: too few points for a model, too few generations of a population."""
+    record, points = METHODS[method], budget + known
+    if record.population is not None:
+        size = record.population(dim, budget) if pop_size is None else pop_size
+        if budget < FEW_GENERATIONS * size:
+            return (
+                f"{budget} evaluations are less than {FEW_GENERATIONS} generations of {method}, whose population has "
+                f"{size} members; give a larger budget, or a smaller pop_size",
+            )
     if record.least_budget is None or points >= record.least_budget(dim):
         return ()
     return (

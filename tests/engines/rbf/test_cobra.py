@@ -12,11 +12,11 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem, problem
 from meco.core.streams import Streams
-from meco.engines.rbf.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra, SafetyMargin
-from meco.engines.rbf.samples import Samples, Training
-from meco.engines.rbf.surrogate import CubicRBF
-from meco.engines.rbf.surrogate_problem import CachedProblem, SurrogateProblem
 from meco.errors import InvalidInput
+from meco.paper.baselines.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra, SafetyMargin
+from meco.paper.baselines.samples import Samples, Training
+from meco.paper.baselines.surrogate import CubicRBF
+from meco.paper.baselines.surrogate_problem import CachedProblem, SurrogateProblem
 
 
 def engine(name="tilted", dim=4, budget=60, **options):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 pytest.importorskip("scipy")
 
-from meco.engines.rbf.surrogate import CubicRBF, Simplex
+from meco.paper.baselines.surrogate import CubicRBF, Simplex
 
 
 def outputs(x):

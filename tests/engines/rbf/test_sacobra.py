@@ -12,8 +12,8 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.engines.rbf.cobra import LONG_CYCLE
-from meco.engines.rbf.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
+from meco.paper.baselines.cobra import LONG_CYCLE
+from meco.paper.baselines.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
 
 
 def after_design(formula, counts, bound=1.0, dim=3, **options):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from meco.bench.plan.contender import AS_PRINTED, SCORE_REWARDED, Contender
+from meco.bench.plan.contender import AS_PRINTED, Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.policies.paper.methods import PRINTED_SEEDS
-from meco.policies.paper.steered_rule import ACTION_GRID
+from meco.bench.plan.paper import READING_LABELS
+from meco.paper.action import ACTION_GRID
+from meco.paper.meco import PRINTED_SEEDS
 from meco.problems.generated.families import problem_name
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UNITS_SUFFIX
 
@@ -128,16 +129,15 @@ def _make_budget_experiment(per_variable: int) -> Experiment:
     )
 
 
-def _make_printed_seed_contenders() -> tuple[Contender, ...]:
-    """The paper's training under each of its seeds, beside the shipped one, no training, and no relaxation."""
-    first, *later = PRINTED_SEEDS
-    policy = "meco-paper-loo50-{problem}"
-    return (
-        Contender(f"{AS_PRINTED}, seed {first}", "MeCO", {"policy": policy}),
-        *(Contender(f"{AS_PRINTED}, seed {seed}", "MeCO", {"policy": f"{policy}-seed{seed}"}) for seed in later),
-        Contender(SCORE_REWARDED, "MeCO", {"policy": "meco-loo50-{problem}"}),
-        *_make_contenders(("MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps")),
-    )
+def _make_seed_contenders() -> tuple[Contender, ...]:
+    """Every reading of the text under each of the seeds, beside no training and no relaxation."""
+    found = []
+    for reading in ("least", "feasible", "relaxed", "release"):
+        for seed in PRINTED_SEEDS:
+            policy = "meco-loo50-{problem}" if reading == "least" else f"meco-{reading}-loo50-{{problem}}"
+            named = policy if seed == PRINTED_SEEDS[0] else f"{policy}-seed{seed}"
+            found.append(Contender(f"{READING_LABELS[reading]}, seed {seed}", "MeCO", {"policy": named}))
+    return (*found, *_make_contenders(("MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps")))
 
 
 FURTHER = {  # each by its own name, which stored campaigns have too
@@ -169,20 +169,20 @@ FURTHER = {  # each by its own name, which stored campaigns have too
             about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can "
             "gain.",
             views=("ranks",),
-            focus=(SCORE_REWARDED, "SHADE", "SHADE-FR"),
+            focus=(AS_PRINTED, "SHADE", "SHADE-FR"),
         ),
     ),
     "printed-seeds": Experiment(
         "printed-seeds",
-        "The paper's training under five seeds, leave one out, D = 50",
-        _make_printed_seed_contenders(),
+        "The paper's training under four readings and five seeds, leave one out, D = 50",
+        _make_seed_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
         report=ReportPlan(
             about="Seeds were fixed before any policy was trained; the first is the row of the paper's tables.",
             views=("ranks", "critical"),
-            focus=(f"{AS_PRINTED}, seed {PRINTED_SEEDS[0]}", SCORE_REWARDED, "MeCO-u", "SHADE"),
+            focus=(f"{AS_PRINTED}, seed {PRINTED_SEEDS[0]}", "MeCO-u", "SHADE"),
         ),
     ),
     "variants": Experiment(

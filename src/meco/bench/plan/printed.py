@@ -7,10 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from meco.bench.plan.contender import AS_PRINTED
-
-PAPER_ROWS = {"MeCO": AS_PRINTED}  # rows of the paper -> the contenders that they stand beside, where the name differs
-
 
 class Printed(NamedTuple):
     """A printed cell: mean and deviation of f + nu, or of f over feasible runs; else the mean violation."""
@@ -26,7 +22,7 @@ def read_cells(table: str) -> dict[tuple[str, str], Printed]:
     if table not in ("table1", "realworld"):
         return {}
     return {
-        (r["problem"], _find_label(r["method"])): Printed(
+        (r["problem"], r["method"]): Printed(
             _parse_number(r["mean"]), _parse_number(r["std"]), _parse_number(r.get("violation", ""))
         )
         for r in _read_rows(table)
@@ -38,24 +34,19 @@ def read_average_ranks(table: str) -> dict[str, float]:
     """The printed average ranks of "table1" or "realworld" by contender; nothing for other tables."""
     if table not in ("table1", "realworld"):
         return {}
-    return {_find_label(r["method"]): float(r["rank"]) for r in _read_rows(f"{table}_ranks")}
+    return {r["method"]: float(r["rank"]) for r in _read_rows(f"{table}_ranks")}
 
 
 @cache
 def read_gains() -> dict[tuple[str, int], float]:
     """The printed relative reductions by variant and dimension."""
-    return {(_find_label(r["variant"]), int(r["dim"])): float(r["gain"]) for r in _read_rows("training-gain")}
+    return {(r["variant"], int(r["dim"])): float(r["gain"]) for r in _read_rows("training-gain")}
 
 
 @cache
 def read_engineering_problems() -> dict[str, dict[str, str]]:
     """The printed summary of the eight engineering problems."""
     return {r["problem"]: r for r in _read_rows("realworld_problems")}
-
-
-def _find_label(row: str) -> str:
-    """The contender of ours that a row of the paper stands beside; the row itself where none is named."""
-    return PAPER_ROWS.get(row, row)
 
 
 def _read_rows(name: str) -> list[dict[str, str]]:

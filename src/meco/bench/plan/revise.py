@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import LABELS, PIN_DIGITS, Contender, is_removed, split_name_and_options
+from meco.bench.plan.contender import PIN_DIGITS, Contender, is_removed, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.files.archive import DamagedArchive
 from meco.files.modules import names_a_file
 from meco.methods import METHODS
 
-PRESET_POLICIES = re.compile(r"meco-(paper-10d|paper-loo50|paper-split-\d+d)(?:-C\d+)?$")
+PRESET_POLICIES = re.compile(r"meco-(10d|loo50|split-\d+d)(?:-C\d+)?$")
 LEFT_OUT = "left out"  # marks a note of a report that names contenders without their policies
 
 
@@ -63,7 +63,7 @@ def find_contender(experiment: Experiment, text: str) -> Contender | None:
     """The contender of this label, or of the method that it is a spelling of; None without either."""
     known = {c.label.lower(): c for c in experiment.contenders}
     exact = METHODS.resolve(text) if not split_name_and_options(text)[1] and text in METHODS else text
-    names = (name.lower() for name in (text, exact, LABELS.get(exact, exact)))
+    names = (name.lower() for name in (text, exact))
     return next((known[name] for name in names if name in known), None)
 
 
@@ -146,7 +146,7 @@ def _compose_training_command(names: Iterable[str]) -> str:
     if not presets:
         return ""
     commands = " and ".join(f"meco train --preset {preset} --out policies" for preset in presets)
-    which = "them" if all(found) else "those as printed"
+    which = "them" if all(found) else "those of the presets"
     return f", or train {which}: {commands}, then set MECO_POLICIES=policies"
 
 
@@ -161,7 +161,7 @@ def read_policy_digest(name: str) -> str:
 
     DamagedArchive where the archive of policies is damaged: others would be taken for missing, too.
     """
-    from meco.policies.store import load_policy
+    from meco.paper.store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]

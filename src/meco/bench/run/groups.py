@@ -139,8 +139,8 @@ def read_engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     names = [re.sub(f"@[0-9a-f]{{{PIN_DIGITS}}}$", "", json.loads(run.options)["policy"]) for run in runs]
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
-        from meco.policies.policy import Masked
-        from meco.policies.store import load_policy
+        from meco.paper.policy import Masked
+        from meco.paper.store import load_policy
 
         policy = Masked(load_policy(names[0]), tuple(hidden))
     return {**options, "policy": policy}

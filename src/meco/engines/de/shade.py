@@ -65,6 +65,7 @@ class Shade(RuleEngine):
     """Success-history adaptive differential evolution."""
 
     label = "SHADE"
+    has_guides = True  # of its mutation, which guide_rule ranks
     fewest = 4  # a trial needs itself, a guide and two others
     history: SuccessHistory
     archive: ExternalArchive
@@ -73,11 +74,23 @@ class Shade(RuleEngine):
     _parent_key: Key
     _trials: Trials
 
-    def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
-        """changes are fields of ShadeSettings in place of the preset's; unknown presets are refused."""
+    def __init__(
+        self,
+        task: Task,
+        rule: Rule,
+        pop_size: int = 50,
+        preset: str = "shade2013",
+        guide_rule: Rule | None = None,
+        **changes: Any,
+    ) -> None:
+        """changes are fields of ShadeSettings in place of the preset's; unknown presets are refused.
+
+        guide_rule ranks the guides of the mutation in place of rule, by its values without a state.
+        """
         if preset not in PRESETS:
             raise UnknownName("SHADE preset", preset, PRESETS)
         super().__init__(task, rule, pop_size)
+        self.guide_rule = guide_rule
         self.settings = ShadeSettings(**{**vars(PRESETS[preset]), **changes})
         guides = self.settings.guides
         if guides is not None and not 0.0 < guides <= 1.0:
@@ -93,7 +106,8 @@ class Shade(RuleEngine):
         self._u = ShadeNumbers.draw(self.task, self.size, redraw=self.settings.redraw)
         normal = self.task.rng.normal(self.size)
         self._parent_key = self.key(self.population.ev)
-        ranked = order(self._parent_key)
+        guides = self._parent_key if self.guide_rule is None else self.guide_rule.key(self.population.ev, None)
+        ranked = order(guides)
         self._trials = make_trials(
             self.population.x, ranked, self.history, self.archive, self._u, normal, self.settings.guides
         )

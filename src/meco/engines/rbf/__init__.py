@@ -1,1 +1,0 @@
-"""COBRA and SACOBRA: radial basis function surrogates of f and every constraint."""
