@@ -11,6 +11,7 @@ import numpy as np
 
 from meco.answer.noise import NoisyAnswer, choose_noisy_answer
 from meco.answer.table import Judgement, Table
+from meco.core.capabilities import Policed
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
 from meco.result import (
