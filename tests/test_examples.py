@@ -23,6 +23,7 @@ PAGES = [
         ROOT / "docs" / name
         for name in (
             "index.md",
+            "paper.md",
             "quickstart.md",
             "my-simulator.md",
             "failures.md",

@@ -39,11 +39,12 @@ def turned_constraints(x):
 
 ALL = {raised_by_1024, four_times_f, four_times_constraints, turned_constraints}
 NOTICED = {  # what a method does notice, by its definition; docs/experts.md says the same
-    "MeCO": {four_times_constraints, raised_by_1024},  # features of its policy
+    "MeCO": {four_times_f, four_times_constraints, raised_by_1024},  # guides by f + nu, features of its policy
+    "MeCO-rand": {four_times_f, four_times_constraints},  # guides by f + nu
     "SHADE": {four_times_f, four_times_constraints},  # f + nu has units
     "MA-ES": {four_times_f, four_times_constraints},
     "TR": {raised_by_1024, four_times_constraints, turned_constraints},  # rounding in the models
-    **dict.fromkeys(("MeCO-rand", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE"), frozenset()),
+    **dict.fromkeys(("SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE"), frozenset()),
 }
 
 

@@ -52,6 +52,7 @@ _learned = partial(
     family="MeCO",
     options=("engine", "decoder", "reading", *SHADE_OPTIONS[1:], "sigma"),
     offers=(*RULE_ENGINE, Policed),
+    scale_sensitive_to=tuple(RESCALINGS),  # guides are ranked by f + nu
 )
 _de = partial(MethodRecord, family="DE", population=paper_pop_size, offers=RULE_ENGINE)
 _es = partial(MethodRecord, family="ES", population=paper_pop_size, scale_sensitive_to=("each",))

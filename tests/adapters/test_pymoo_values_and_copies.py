@@ -61,7 +61,7 @@ def test_a_limit_on_generations_warns_before_the_first_evaluation(batch, points)
 
 @pytest.mark.filterwarnings("error")
 def test_a_population_method_takes_a_limit_on_generations_without_a_warning():
-    minimize(FailsFirst(0.0, 0), MeCO("SHADE", budget=200), ("n_gen", 3), seed=1)
+    minimize(FailsFirst(0.0, 0), MeCO("SHADE", budget=500), ("n_gen", 3), seed=1)
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])

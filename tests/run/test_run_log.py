@@ -21,7 +21,7 @@ def bowl(x):
 
 def test_the_logger_hears_begin_best_values_failures_and_end(caplog):
     with caplog.at_level(logging.DEBUG, logger="meco"):
-        result = meco.minimize(bowl, BOX, method="SHADE", budget=60, seed=1)
+        result = meco.minimize(bowl, BOX, method=meco.Method("SHADE", pop_size=6), budget=60, seed=1)
     said = [record.getMessage() for record in caplog.records if record.name == "meco"]
     assert said[0] == "SHADE begins: 2 variables, 60 evaluations, seed 1"
     assert said[-1] == result.message

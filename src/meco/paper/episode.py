@@ -1,4 +1,7 @@
-"""An episode of MeCO: one optimization run as the policy sees it, many of them in lockstep."""
+"""An episode of the MDP, whose return the training maximizes (section 2.2, eq. 3): a run as the policy sees it.
+
+Many episodes go in lockstep.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MeCO and what it is compared with: the same engine and rule, steered by different policies."""
+"""MeCO: SHADE whose relaxation a policy sets (section 2.2); MeCO-u and MeCO-rand beside it (section 3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training of K policies in lockstep: one stack of networks, one batch of episodes.
+"""Training (section 3.1, Setup) of K policies in lockstep: one stack of networks, one batch of episodes.
 
 Folds of a leave-one-out, seeds and ablation variants train side by side. A policy draws
 from its own random stream and sees its own row only, so its neighbours never change it.
