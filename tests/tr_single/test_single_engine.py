@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from runs import run
+from single_runs import run
 
 import meco
 from meco.core.engine import Task

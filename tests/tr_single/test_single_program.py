@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference_program import random_program, residual, scipy_solution
+from single_reference_program import random_program, residual, scipy_solution
 
 from meco.tr_single.interior_point import approach
 from meco.tr_single.program import Program, curvature, solve
