@@ -13,7 +13,7 @@ import meco
 ROOT = Path(__file__).parent.parent
 RADIUS = ("tr/region.py", "controls.radius_shrinkage * delta,", "0.9 * controls.radius_shrinkage * delta,")
 CROSSOVER = ("engines/de/shade.py", "(u < CR[..., None])", "(u < 0.9 * CR[..., None])")
-LAYOUT = ("run/log/constraint_vote.py", "PENALTY_SHARE = 0.8", "PENALTY_SHARE = 0.2")
+LAYOUT = ("run/layout.py", "GROWING_ANSWERS = 5", "GROWING_ANSWERS = 1")
 
 
 def differing_kinds(folder, file, formula, changed):
@@ -23,9 +23,9 @@ def differing_kinds(folder, file, formula, changed):
     assert source.count(formula) == 1, f"{file} no longer holds the formula: name its new place"
     (package / file).write_text(source.replace(formula, changed))
     command = [sys.executable, "-m", "tests.reference", "compare", "methods", "points"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True, text=True
-    )
+    (policies,) = (ROOT / "results" / "archive").glob("*-policies.tar.xz")  # a copy is not beside them
+    environment = os.environ | {"PYTHONPATH": str(folder), "MECO_POLICIES": str(policies)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert str(folder) in done.stderr, "the changed copy was not used"
     assert done.returncode == 1, done.stdout + done.stderr
     return {line.partition(":")[0] for line in done.stdout.splitlines()[:-1]}

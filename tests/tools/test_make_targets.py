@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-HEAVY = ("torch", "stable-baselines3", "gymnasium", "pymoo", "optuna", "dask", "matplotlib")
+HEAVY = ("torch", "stable-baselines3", "gymnasium", "pymoo", "optuna", "dask")
 
 
 @pytest.mark.parametrize("target", ["docs", "demo"])
