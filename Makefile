@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens bench release clean
+.PHONY: help demo quick test test-docs test-slow test-attack test-doors optunahub lint format docs serve-docs screens pictures bench release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,11 @@ serve-docs: $(VENV)/.docs ## Serve the documentation while writing it
 
 screens: docs $(VENV)/.demo ## Take the screenshots that the documentation shows (needs chromium)
 	$(BIN)/python -m tools.screenshots
+
+pictures: $(VENV)/.dev ## Draw every picture of the documentation again (needs chromium)
+	$(BIN)/python tools/draw_features.py
+	$(BIN)/python tools/draw_generated.py docs/images/generated.png
+	$(MAKE) screens
 
 bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
 	$(BIN)/python benchmarks/bench.py

@@ -18,6 +18,7 @@ from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import MissingExtra
 from meco.files.names import safe_name
+from meco.gone import find_advice
 from meco.plot.page import Note, PagePicture, PageTable, Section, render_page
 from meco.report import advice, figures, tables
 from meco.report.claims import format_verdict
@@ -116,7 +117,8 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
 def build_chapters(contents: StoreContents) -> list[Chapter]:
     """A chapter for each experiment of a store without removed methods, with the same colours throughout."""
     palette = Palette()
-    kept = [drop_removed(experiment) for experiment in list_known_experiments(contents)]
+    known = [e for e in list_known_experiments(contents) if find_advice("experiment", e.name) is None]
+    kept = [drop_removed(experiment) for experiment in known]
     return [build_chapter(experiment, contents, palette) for experiment in kept if experiment.contenders]
 
 
