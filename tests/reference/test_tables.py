@@ -89,7 +89,8 @@ def count_equal(chapters, reference: dict[str, str], rename: Callable[[str], str
         for row, cells in theirs.items():
             if row == ("below printed",):  # a line of the page, not a number of a method
                 continue
-            known = {column: value for column, value in cells.items() if value == value}
+            # Columns of the printed values and of ranks among the printed methods (*): MeCO there is another row now.
+            known = {k: value for k, value in cells.items() if value == value and "*" not in k and "printed" not in k}
             assert {column: ours[row].get(column) for column in known} == pytest.approx(known, rel=1e-9, abs=1e-9), (
                 table.name,
                 row,
