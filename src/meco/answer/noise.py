@@ -63,7 +63,7 @@ def choose_noisy_answer(
     *,
     called_again: bool = False,
 ) -> NoisyAnswer | None:
-    """The answer of a run whose calls differ; None where they do not, or where nobody told and no call was repeated.
+    """The answer of a noisy run; None without noise, or where noise was not declared and no call was repeated.
 
     told [1 + p + q] are standard deviations of a call, where these are known. called_again: only points that were are
     candidates; then some point must have been.
@@ -336,7 +336,7 @@ NOTE = (
 
 
 def note_unseen_noise(request: Request, every: Evaluations, x: np.ndarray) -> list[str]:
-    """A note on values around the answer x [D] that look noisy, where nobody told or found out whether they are.
+    """A note on values around the answer x [D] that look noisy, where noise was neither declared nor measured.
 
     [] where calls of one point were the same, or where noise= says something.
     """
